@@ -1,0 +1,92 @@
+"""Frames between the engine and a worker: length-prefixed msgpack on the child's original stdin and stdout.
+
+A frame is a 4-byte little-endian length and that many bytes. `MAX_FRAME_BYTES` bounds what either side
+will allocate for one frame.
+"""
+
+import struct
+from typing import BinaryIO
+
+import msgspec
+
+from laya_desktop.backends.base import StreamEvent
+from laya_desktop.core.errors import ErrorInfo
+from laya_desktop.core.types import LoadedInfo, LoadSpec, Message, Sampling
+
+MAX_FRAME_BYTES = 256 * 1024 * 1024
+HEADER = struct.Struct("<I")
+
+
+class _Frame(msgspec.Struct, frozen=True, tag=True):
+    pass
+
+
+class Load(_Frame):
+    spec: LoadSpec
+
+
+class Generate(_Frame):
+    request_id: str
+    messages: tuple[Message, ...]
+    sampling: Sampling
+
+
+class Cancel(_Frame):
+    request_id: str
+
+
+class Shutdown(_Frame):
+    pass
+
+
+class LoadProgress(_Frame):
+    fraction: float
+
+
+class Loaded(_Frame):
+    info: LoadedInfo
+
+
+class LoadFailed(_Frame):
+    error: ErrorInfo
+
+
+class Events(_Frame):
+    """All that one step produced."""
+
+    items: list[StreamEvent]
+
+
+Command = Load | Generate | Cancel | Shutdown
+Report = LoadProgress | Loaded | LoadFailed | Events
+
+_encoder = msgspec.msgpack.Encoder()
+command_decoder = msgspec.msgpack.Decoder(Command)
+report_decoder = msgspec.msgpack.Decoder(Report)
+
+
+class FrameError(Exception):
+    """The other side wrote something that is not a frame."""
+
+
+def pack(frame: Command | Report) -> bytes:
+    """One frame as bytes, header included."""
+    body = _encoder.encode(frame)
+    return HEADER.pack(len(body)) + body
+
+
+def frame_length(header: bytes) -> int:
+    """Body length in bytes. Raises FrameError if it is beyond `MAX_FRAME_BYTES`."""
+    (length,) = HEADER.unpack(header)
+    if length > MAX_FRAME_BYTES:
+        raise FrameError(f"frame of {length} bytes")
+    return int(length)
+
+
+def read_command(stream: BinaryIO) -> Command | None:
+    """Read one command, blocking. None when the other side closed the pipe."""
+    header = stream.read(HEADER.size)
+    if len(header) < HEADER.size:
+        return None
+    body = stream.read(frame_length(header))
+    return command_decoder.decode(body)
