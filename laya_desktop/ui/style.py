@@ -114,7 +114,18 @@ class LayaStyle(QProxyStyle):
             slider = _scroll_bar_rect(option, sub)
             if slider is not None:
                 return slider
-        return super().subControlRect(control, option, sub, widget)
+        result = super().subControlRect(control, option, sub, widget)
+        if control == QStyle.ComplexControl.CC_ComboBox and sub == QStyle.SubControl.SC_ComboBoxEditField:
+            return result.adjusted(theme.S2, 0, -theme.S2, 0)
+        return result
+
+    def subElementRect(
+        self, element: QStyle.SubElement, option: QStyleOption, widget: QWidget | None = None
+    ) -> QRect:
+        result = super().subElementRect(element, option, widget)
+        if element == QStyle.SubElement.SE_LineEditContents:
+            return result.adjusted(theme.S2, 0, -theme.S2, 0)
+        return result
 
     def pixelMetric(
         self, metric: QStyle.PixelMetric, option: QStyleOption | None = None, widget: QWidget | None = None
@@ -139,7 +150,7 @@ class LayaStyle(QProxyStyle):
             return QSize(size.width() + 2 * theme.S3 + 2, max(32, size.height() + theme.S3))
         result = super().sizeFromContents(kind, option, size, widget)
         if kind in (QStyle.ContentsType.CT_LineEdit, QStyle.ContentsType.CT_ComboBox):
-            result.setHeight(max(34, result.height()))
+            result = QSize(result.width() + 2 * theme.S2, max(34, result.height()))
         elif kind == QStyle.ContentsType.CT_MenuItem and result.height() > theme.S3:
             result.setHeight(max(28, result.height()))
         return result

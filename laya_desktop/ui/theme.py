@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Final, Literal
 
 from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtGui import QColor, QFont, QFontDatabase, QPalette
+from PySide6.QtGui import QColor, QFont, QFontDatabase, QFontInfo, QPalette
 from PySide6.QtWidgets import QApplication
 
 ThemeName = Literal["system", "light", "dark"]
@@ -244,7 +244,8 @@ def _install(app: QApplication) -> None:
     app.setStyle(LayaStyle())
     base = QFont(app.font())
     present = [family for family in _CJK_FAMILIES if QFontDatabase.hasFamily(family)]
-    base.setFamilies([*base.families(), *present])
+    # The resolved family, because an alias such as "Sans Serif" would give way to the next in the list.
+    base.setFamilies([QFontInfo(base).family(), *present])
     base.setPixelSize(BODY)
     app.setFont(base)
     app.styleHints().colorSchemeChanged.connect(lambda _scheme: _follow_system(app))
