@@ -1,0 +1,152 @@
+"""The config file of a running app: loading, noticing changes, and edits that keep the user's comments."""
+
+import os
+import stat
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from laya_desktop.config.checks import Checked, check
+from laya_desktop.config.editing import edited, parse_key, replaced
+from laya_desktop.config.problems import Problem
+from laya_desktop.config.reader import MAX_BYTES, Document, decode, encoding_of, read
+from laya_desktop.config.schema import Config
+from laya_desktop.core.errors import ErrorCode, LayaError
+
+_LOCK_TIMEOUT_S = 5.0
+
+_Signature = tuple[int, int, int, int]
+
+
+class ConfigStore:
+    """The last good config and what is wrong with the file now.
+
+    Use it from one thread at a time. `load` and `set` read and write the disk and may block; `poll` costs one
+    stat. `path` None means no file: the defaults, which cannot be changed.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self.config = Config()
+        self.problems: tuple[Problem, ...] = ()
+        self.notes: tuple[str, ...] = ()
+        self._seen: _Signature | None = None
+        self._has_loaded = False
+
+    def load(self) -> bool:
+        """Read the file. True if it is good and in effect now; otherwise the last good config stays and
+        `problems` says why. A file that never existed means defaults; one that vanished is a problem."""
+        if self.path is None:
+            return True
+        self._seen = _signature(self.path)
+        checked = self._check_file(self.path)
+        self.problems = checked.problems
+        if checked.config is None:
+            return False
+        self.config, self.notes, self._has_loaded = checked.config, checked.notes, self._seen is not None
+        return True
+
+    def poll(self) -> bool:
+        """Whether the file on disk is another than at the last `load`; also true after `set`."""
+        return self.path is not None and _signature(self.path) != self._seen
+
+    def set(self, key: str, value: object) -> None:
+        """Change one setting in the file, such as ``set("ui.theme", "dark")`` or
+        ``set("models[0].priority", 2)``, and make the result the current config.
+
+        Comments and order survive; the file is replaced atomically and created when missing. Raises LayaError
+        (invalid_request) if the value is not valid, the file is broken or it cannot be written; then nothing
+        has changed.
+        """
+        if self.path is None:
+            raise _refusal("There is no config file to change.", key)
+        target = Path(os.path.realpath(self.path))
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with FileLock(target.with_name(f".{target.name}.lock"), timeout=_LOCK_TIMEOUT_S):
+                self._set(target, key, value)
+        except Timeout as error:
+            raise _refusal(f"{target} is being changed by another program.", key, "Try again.") from error
+        except OSError as error:
+            reason = error.strerror or error
+            hint = "Check the folder's permissions and the space on the disk."
+            raise _refusal(f"{target} cannot be written: {reason}.", key, hint) from error
+
+    def _set(self, target: Path, key: str, value: object) -> None:
+        data = target.read_bytes() if target.exists() else b""
+        before = read(data, target.name)
+        broken = check(before, target.parent).problems
+        if broken:
+            raise _refusal(
+                f"{target.name} has a problem: {broken[0]}",
+                key,
+                "Correct the file first, then change the setting.",
+            )
+        path = parse_key(key)
+        wanted = check(Document(target.name, replaced(before.tree, path, value)), target.parent)
+        if wanted.config is None:
+            raise _refusal(" ".join(problem.sentence() for problem in wanted.problems), key)
+        after = edited(decode(data), path, value).encode(encoding_of(data))
+        result = check(read(after, target.name), target.parent)
+        if result.config != wanted.config:
+            raise _refusal(
+                f"{key} cannot be changed without changing something else in {target.name}.",
+                key,
+                "Change it in a text editor.",
+            )
+        replace_file(target, after)
+        self.config, self.notes, self.problems, self._has_loaded = result.config, result.notes, (), True
+
+    def _check_file(self, path: Path) -> Checked:
+        folder = Path(os.path.realpath(path)).parent
+        try:
+            mode = path.stat().st_mode
+            if not stat.S_ISREG(mode):
+                raise OSError("it is not a file")
+            with path.open("rb") as file:
+                data = file.read(MAX_BYTES + 1)
+        except FileNotFoundError:
+            if not self._has_loaded and not path.is_symlink():
+                return Checked(Config())
+            return Checked(None, (Problem(path.name, "the file is missing", hint="Restore it."),))
+        except OSError as error:
+            return Checked(None, (Problem(path.name, f"cannot be read: {error.strerror or error}"),))
+        if len(data) > MAX_BYTES:
+            return Checked(None, (Problem(path.name, f"the file is larger than {MAX_BYTES:,} bytes"),))
+        return check(read(data, path.name), folder)
+
+
+def replace_file(target: Path, data: bytes) -> None:
+    """Make `data` the content of `target`: after a crash or an error it has the old or the new content, never
+    a mix. The file's mode is kept; a new file is readable by its owner only. Raises OSError."""
+    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o600
+    fresh = target.with_name(f".{target.name}.new")
+    fresh.unlink(missing_ok=True)  # left over by a process that was killed here
+    try:
+        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.chmod(mode)
+        fresh.replace(target)
+    except BaseException:
+        fresh.unlink(missing_ok=True)
+        raise
+    if os.name == "posix":
+        folder = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def _signature(path: Path) -> _Signature | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino, found.st_dev
+
+
+def _refusal(message: str, key: str, hint: str = "") -> LayaError:
+    return LayaError(ErrorCode.INVALID_REQUEST, message, hint=hint, param=key)
