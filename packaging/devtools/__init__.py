@@ -1,0 +1,1 @@
+"""The parts of packaging/dev.py. Standard library only: they run before anything is installed."""
