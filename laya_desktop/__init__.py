@@ -1,3 +1,3 @@
-"""Laya Desktop: several local language models on a small machine, routed, scheduled and kept inside memory."""
+"""Laya Desktop: several local language models on a small machine, routed, scheduled, inside memory."""
 
 __version__ = "0.1.0"

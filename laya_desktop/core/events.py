@@ -24,24 +24,24 @@ class _Event(msgspec.Struct, frozen=True, tag=True, kw_only=True):
 # Request events
 
 
-class Routed(_Event):
+class Routed(_Event, frozen=True, kw_only=True):
     decision: Decision
 
 
-class Queued(_Event):
+class Queued(_Event, frozen=True, kw_only=True):
     """Waiting for a slot; `position` 1 is next."""
 
     position: int
 
 
-class Loading(_Event):
+class Loading(_Event, frozen=True, kw_only=True):
     """The model is being loaded; `progress` is 0…1."""
 
     model: str
     progress: float
 
 
-class Accepted(_Event):
+class Accepted(_Event, frozen=True, kw_only=True):
     """The prompt fits and generation begins. Comes before the first token, so that a caller can still
     answer with an error until then. `context_tokens` is the limit of this stream."""
 
@@ -50,14 +50,14 @@ class Accepted(_Event):
     context_tokens: int
 
 
-class Prefill(_Event):
+class Prefill(_Event, frozen=True, kw_only=True):
     """Prompt tokens computed so far, reused ones included."""
 
     done: int
     total: int
 
 
-class Delta(_Event):
+class Delta(_Event, frozen=True, kw_only=True):
     """New text of choice `index`, made from `tokens` tokens. Never ends inside a character."""
 
     text: str
@@ -65,17 +65,17 @@ class Delta(_Event):
     index: int = 0
 
 
-class Finished(_Event):
+class Finished(_Event, frozen=True, kw_only=True):
     reason: FinishReason
     usage: Usage
     timings: Timings
 
 
-class Failed(_Event):
+class Failed(_Event, frozen=True, kw_only=True):
     error: ErrorInfo
 
 
-class Cancelled(_Event):
+class Cancelled(_Event, frozen=True, kw_only=True):
     pass
 
 
@@ -89,7 +89,7 @@ TERMINAL = (Finished, Failed, Cancelled)
 # Engine events
 
 
-class ModelStatus(_Event):
+class ModelStatus(_Event, frozen=True, kw_only=True):
     """A model as the engine sees it now; sent whenever something in it changes.
 
     `memory_bytes` is measured (None while cold), `progress` 0…1 while loading, `error` while failed or
@@ -110,13 +110,13 @@ class ModelStatus(_Event):
     retry_at: float | None = None
 
 
-class ModelsChanged(_Event):
+class ModelsChanged(_Event, frozen=True, kw_only=True):
     """The whole list, in config order, after models were added or removed."""
 
     models: tuple[ModelStatus, ...]
 
 
-class MemorySample(_Event):
+class MemorySample(_Event, frozen=True, kw_only=True):
     """Bytes, at `at` (seconds since the epoch). `limit` is what this process tree may use at most: the
     machine's memory or its cgroup's limit. `used` is all that is in use below the limit, `models` what our
     workers hold, `reserved` what is never promised to a model."""
@@ -129,22 +129,22 @@ class MemorySample(_Event):
     models: dict[str, int]
 
 
-class QueueChanged(_Event):
+class QueueChanged(_Event, frozen=True, kw_only=True):
     running: int
     waiting: int
 
 
-class ConfigApplied(_Event):
+class ConfigApplied(_Event, frozen=True, kw_only=True):
     """A new config took effect; read it from `EngineHandle.config`."""
 
 
-class ConfigRejected(_Event):
-    """The file on disk is broken; the last good config stays. One sentence per problem, with file and line."""
+class ConfigRejected(_Event, frozen=True, kw_only=True):
+    """The file on disk is broken; the last good config stays. A sentence per problem, with file and line."""
 
     problems: tuple[str, ...]
 
 
-class Notice(_Event):
+class Notice(_Event, frozen=True, kw_only=True):
     """Something worth a line in the timeline: loaded, unloaded, crashed, fallback."""
 
     at: float

@@ -21,37 +21,37 @@ class _Frame(msgspec.Struct, frozen=True, tag=True):
     pass
 
 
-class Load(_Frame):
+class Load(_Frame, frozen=True):
     spec: LoadSpec
 
 
-class Generate(_Frame):
+class Generate(_Frame, frozen=True):
     request_id: str
     messages: tuple[Message, ...]
     sampling: Sampling
 
 
-class Cancel(_Frame):
+class Cancel(_Frame, frozen=True):
     request_id: str
 
 
-class Shutdown(_Frame):
+class Shutdown(_Frame, frozen=True):
     pass
 
 
-class LoadProgress(_Frame):
+class LoadProgress(_Frame, frozen=True):
     fraction: float
 
 
-class Loaded(_Frame):
+class Loaded(_Frame, frozen=True):
     info: LoadedInfo
 
 
-class LoadFailed(_Frame):
+class LoadFailed(_Frame, frozen=True):
     error: ErrorInfo
 
 
-class Events(_Frame):
+class Events(_Frame, frozen=True):
     """All that one step produced."""
 
     items: list[StreamEvent]

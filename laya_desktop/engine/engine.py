@@ -1,0 +1,314 @@
+"""The engine: router, scheduler and executor joined into one path. Lives on the engine's loop only."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import TracebackType
+
+from laya_desktop.config.schema import Config
+from laya_desktop.config.store import ConfigStore
+from laya_desktop.core.errors import ErrorCode, ErrorInfo, LayaError
+from laya_desktop.core.events import (
+    TERMINAL,
+    Cancelled,
+    ConfigApplied,
+    ConfigRejected,
+    EngineEvent,
+    Failed,
+    ModelsChanged,
+    ModelStatus,
+    Notice,
+    QueueChanged,
+    Queued,
+    RequestEvent,
+    Routed,
+)
+from laya_desktop.core.paths import Paths
+from laya_desktop.core.types import AUTO_MODEL, ChatRequest, Decision, ModelState
+from laya_desktop.engine import memory
+from laya_desktop.engine.executor import Executor, ExecutorFactory
+from laya_desktop.engine.routing.router import Router
+from laya_desktop.engine.scheduler import Limits, Scheduler
+from laya_desktop.engine.starter import starter_models
+
+log = logging.getLogger(__name__)
+
+_WATCH_INTERVAL_S = 1.0
+
+_TRY_ANOTHER = {
+    ErrorCode.MODEL_LOAD_FAILED,
+    ErrorCode.MODEL_FILE_MISSING,
+    ErrorCode.BACKEND_MISSING,
+    ErrorCode.INSUFFICIENT_MEMORY,
+    ErrorCode.WORKER_CRASHED,
+    ErrorCode.CHAT_TEMPLATE_ERROR,
+}
+"""Failures of one model before its first token that another model may not have."""
+
+
+@dataclass
+class _Ticket:
+    """One request on its way. After its terminal event nothing more reaches the sink."""
+
+    request: ChatRequest
+    sink: Callable[[RequestEvent], None]
+    decision: Decision
+    tried: list[str] = field(default_factory=list)
+    position: int = 0
+    task: asyncio.Task[None] | None = None
+    generating: bool = False
+    ended: bool = False
+
+    def emit(self, event: RequestEvent) -> None:
+        if self.ended:
+            return
+        self.ended = isinstance(event, TERMINAL)
+        try:
+            self.sink(event)
+        except Exception:
+            log.exception("the reader of request %s failed", self.request.id)
+
+
+class Engine:
+    """Use as an async context manager: it is closed when the block ends."""
+
+    def __init__(
+        self,
+        store: ConfigStore,
+        paths: Paths,
+        publish: Callable[[EngineEvent], None],
+        executor_factory: ExecutorFactory,
+    ) -> None:
+        self._store = store
+        self._paths = paths
+        self._publish = publish
+        self._executor: Executor = executor_factory(paths, self._on_status)
+        self._scheduler = Scheduler(_limits(store.config))
+        self._router = Router(store.config.router, ())
+        self._tickets: dict[str, _Ticket] = {}
+        self._expiry: asyncio.TimerHandle | None = None
+        self._watchers: list[asyncio.Task[None]] = []
+        self._store_turn = asyncio.Lock()
+
+    async def __aenter__(self) -> "Engine":
+        self._apply_config()
+        self._report_config_problems()
+        self._watchers = [
+            asyncio.create_task(self._watch_memory(), name="memory"),
+            asyncio.create_task(self._watch_config(), name="config"),
+        ]
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for watcher in self._watchers:
+            watcher.cancel()
+        if self._expiry is not None:
+            self._expiry.cancel()
+        stopped = ErrorInfo(code=ErrorCode.ENGINE_STOPPED, message="The app is quitting.")
+        for ticket in list(self._tickets.values()):
+            ticket.emit(Failed(error=stopped))
+            if ticket.task is not None:
+                ticket.task.cancel()
+        await self._executor.close()
+
+    # Requests
+
+    def submit(self, request: ChatRequest, sink: Callable[[RequestEvent], None]) -> None:
+        """Route and queue a request; see EngineHandle.submit."""
+        try:
+            decision = self._router.decide(request, self._executor.statuses(), self._names_model)
+        except LayaError as error:
+            sink(Failed(error=error.info))
+            return
+        ticket = _Ticket(request, sink, decision)
+        self._tickets[request.id] = ticket
+        ticket.emit(Routed(decision=decision))
+        self._enqueue(ticket)
+
+    def cancel(self, request_id: str) -> None:
+        """Answer Cancelled at once; the slot is free when the worker has let go."""
+        ticket = self._tickets.get(request_id)
+        if ticket is None or ticket.ended:
+            return
+        ticket.emit(Cancelled())
+        if ticket.task is None:
+            self._end(ticket)
+            self._pump()
+        elif ticket.generating:
+            self._executor.runner(ticket.decision.model).cancel(request_id)
+        else:
+            ticket.task.cancel()
+
+    def _names_model(self, name: str) -> str:
+        return self._executor.runner(name).spec.name
+
+    def _enqueue(self, ticket: _Ticket) -> None:
+        try:
+            self._scheduler.submit(ticket.request.id, ticket.decision.model, time.monotonic())
+        except LayaError as error:
+            self._end(ticket, Failed(error=error.info))
+        self._pump()
+
+    def _pump(self) -> None:
+        """Start what can start and tell the others their place."""
+        for request_id in self._scheduler.start():
+            ticket = self._tickets[request_id]
+            ticket.task = asyncio.create_task(self._serve(ticket), name=f"request-{request_id}")
+        for position, request_id in enumerate(self._scheduler.positions(), start=1):
+            ticket = self._tickets[request_id]
+            if ticket.position != position:
+                ticket.position = position
+                ticket.emit(Queued(position=position))
+        self._set_expiry()
+        self._publish(QueueChanged(running=self._scheduler.running, waiting=self._scheduler.waiting))
+
+    async def _serve(self, ticket: _Ticket) -> None:
+        error: ErrorInfo | None = None
+        try:
+            error = await self._attempt(ticket)
+        except asyncio.CancelledError:
+            log.info("request %s was cancelled while its model loaded", ticket.request.id)
+        ticket.task = None
+        self._scheduler.remove(ticket.request.id)
+        if error is None:
+            self._end(ticket)
+        elif not self._fall_back(ticket, error):
+            self._end(ticket, Failed(error=error))
+        self._pump()
+
+    async def _attempt(self, ticket: _Ticket) -> ErrorInfo | None:
+        """Run a request on the model chosen for it; a failure before its first token is returned."""
+        try:
+            runner = self._executor.runner(ticket.decision.model)
+            await runner.ensure_ready(ticket.emit)
+            ticket.generating = True
+            return await runner.generate(ticket.request, ticket.emit)
+        except LayaError as failure:
+            return failure.info
+        except Exception as failure:
+            log.exception("request %s failed", ticket.request.id)
+            return ErrorInfo(code=ErrorCode.INTERNAL, message=f"Unexpected error: {failure}.")
+        finally:
+            ticket.generating = False
+
+    def _fall_back(self, ticket: _Ticket, error: ErrorInfo) -> bool:
+        """Queue the request for the next fallback model. Only for requests that left the choice to us."""
+        ticket.tried.append(ticket.decision.model)
+        if ticket.ended or ticket.request.model != AUTO_MODEL or error.code not in _TRY_ANOTHER:
+            return False
+        decision = self._router.fall_back(ticket.decision, ticket.tried, self._executor.statuses(), error)
+        if decision is None:
+            return False
+        self._notice("fallback", decision.reason, decision.model)
+        ticket.decision = decision
+        ticket.emit(Routed(decision=decision))
+        self._enqueue(ticket)
+        return True
+
+    def _end(self, ticket: _Ticket, event: RequestEvent | None = None) -> None:
+        """Forget a request, with its terminal event if that is still to be sent."""
+        if event is not None:
+            ticket.emit(event)
+        self._scheduler.remove(ticket.request.id)
+        self._tickets.pop(ticket.request.id, None)
+
+    def _set_expiry(self) -> None:
+        if self._expiry is not None:
+            self._expiry.cancel()
+            self._expiry = None
+        deadline = self._scheduler.next_deadline()
+        if deadline is not None:
+            delay = max(0.0, deadline - time.monotonic())
+            self._expiry = asyncio.get_running_loop().call_later(delay, self._expire)
+
+    def _expire(self) -> None:
+        waited = self._scheduler.limits.queue_timeout_s
+        for request_id in self._scheduler.expire(time.monotonic()):
+            error = ErrorInfo(
+                code=ErrorCode.QUEUE_TIMEOUT,
+                message=f"No slot became free within {waited:g} s.",
+                hint="Try again in a moment, or raise scheduler.queue_timeout_ms.",
+                retry_after_s=1.0,
+            )
+            self._end(self._tickets[request_id], Failed(error=error))
+        self._pump()
+
+    # Models
+
+    async def load(self, model: str) -> None:
+        await self._executor.runner(model).ensure_ready(lambda event: None, forced=True)
+
+    async def unload(self, model: str) -> None:
+        await self._executor.runner(model).unload()
+
+    def _on_status(self, status: ModelStatus) -> None:
+        """Publish a model's new state, and a notice for the timeline if it loaded, ended or failed."""
+        self._publish(status)
+        match status.state:
+            case ModelState.FAILED if status.error:
+                self._notice("failed", status.error.message, status.name)
+            case ModelState.WARM if status.streams == 0 and status.answers == 0:
+                self._notice("loaded", f"{status.name} is warm.", status.name)
+            case ModelState.UNLOADING:
+                self._notice("unloading", f"{status.name} is being unloaded.", status.name)
+
+    def _notice(self, kind: str, text: str, model: str | None = None) -> None:
+        log.info("%s: %s", kind, text)
+        self._publish(Notice(at=time.time(), kind=kind, text=text, model=model))
+
+    # Config and memory
+
+    async def set_config(self, key: str, value: object) -> None:
+        async with self._store_turn:
+            await asyncio.to_thread(self._store.set, key, value)
+        self._apply_config()
+
+    def _apply_config(self) -> None:
+        config = self._store.config
+        entries = config.models or starter_models(self._paths)
+        self._scheduler.limits = _limits(config)
+        self._router = Router(config.router, entries)
+        self._executor.apply(entries, config.executor, config.scheduler.load_timeout_s)
+        self._publish(ModelsChanged(models=self._executor.statuses()))
+        self._publish(ConfigApplied())
+        self._pump()
+
+    def _report_config_problems(self) -> None:
+        if self._store.problems:
+            self._publish(ConfigRejected(problems=tuple(map(str, self._store.problems))))
+        for note in self._store.notes:
+            self._notice("config", note)
+
+    async def _watch_config(self) -> None:
+        while True:
+            await asyncio.sleep(_WATCH_INTERVAL_S)
+            async with self._store_turn:
+                if not await asyncio.to_thread(self._store.poll):
+                    continue
+                good = await asyncio.to_thread(self._store.load)
+            if good:
+                self._apply_config()
+            self._report_config_problems()
+
+    async def _watch_memory(self) -> None:
+        while True:
+            reserved_gb = self._store.config.memory.reserved_system_gb
+            reserved = None if reserved_gb is None else int(reserved_gb * memory.GB)
+            sample = await asyncio.to_thread(memory.sample, self._executor.workers(), reserved)
+            self._publish(sample)
+            for runner in self._executor.runners:
+                runner.measured(sample.models.get(runner.spec.name))
+            await asyncio.sleep(_WATCH_INTERVAL_S)
+
+
+def _limits(config: Config) -> Limits:
+    return Limits(
+        concurrent=config.scheduler.max_concurrent_requests,
+        per_model=config.executor.max_batch_size,
+        queue=config.scheduler.max_queue,
+        queue_timeout_s=config.scheduler.queue_timeout_ms / 1000,
+    )

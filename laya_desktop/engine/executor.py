@@ -1,0 +1,154 @@
+"""Owns one runner per registered model and keeps them in step with the config. Runs on the engine's loop."""
+
+import asyncio
+import logging
+import os
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from typing import Any
+
+import psutil
+
+from laya_desktop.config.schema import Backend, ExecutorConfig, ModelEntry
+from laya_desktop.core.errors import ErrorCode, LayaError
+from laya_desktop.core.events import ModelStatus
+from laya_desktop.core.paths import Paths
+from laya_desktop.core.types import LoadSpec, ModelInfo
+from laya_desktop.engine.catalog import inspect_model
+from laya_desktop.engine.runner import ModelRunner
+from laya_desktop.worker.process import ExitSink, ReportSink, Worker, WorkerFactory, WorkerProcess
+
+log = logging.getLogger(__name__)
+
+StatusSink = Callable[[ModelStatus], None]
+Inspect = Callable[[LoadSpec], Awaitable[ModelInfo | None]]
+MakeSpec = Callable[[ModelEntry, ExecutorConfig], LoadSpec]
+ExecutorFactory = Callable[[Paths, StatusSink], "Executor"]
+
+_ALL_LAYERS = -1
+
+
+class Executor:
+    """Turns config entries into runners and finds them by name or alias."""
+
+    def __init__(
+        self, create_worker: WorkerFactory, make_spec: MakeSpec, inspect: Inspect, on_status: StatusSink
+    ) -> None:
+        self._create_worker = create_worker
+        self._make_spec = make_spec
+        self._inspect = inspect
+        self._on_status = on_status
+        self._load_turn = asyncio.Lock()
+        self._runners: dict[str, ModelRunner] = {}
+        self._names: dict[str, str] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def runners(self) -> Iterable[ModelRunner]:
+        """In config order."""
+        return self._runners.values()
+
+    def apply(self, entries: Iterable[ModelEntry], settings: ExecutorConfig, load_timeout_s: float) -> None:
+        """Take over a new list of models. Removed ones are unloaded; a changed one takes its new settings at
+        its next load, which is brought forward if it is idle."""
+        previous, self._runners, self._names = self._runners, {}, {}
+        for entry in entries:
+            spec = self._make_spec(entry, settings)
+            runner = previous.pop(entry.name, None)
+            if runner is None:
+                runner = self._new_runner(spec)
+                self._start(runner.inspect())
+            elif runner.spec != spec:
+                runner.spec = spec
+                self._start(runner.inspect())
+                if runner.idle:
+                    self._start(runner.unload())
+            runner.load_timeout_s = load_timeout_s
+            self._runners[entry.name] = runner
+            self._names |= dict.fromkeys((entry.name, *entry.aliases), entry.name)
+        for runner in previous.values():
+            self._start(runner.unload())
+
+    def runner(self, name: str) -> ModelRunner:
+        """The runner of a model's name or alias. Raises LayaError(MODEL_NOT_FOUND) that lists the names."""
+        try:
+            return self._runners[self._names[name]]
+        except KeyError:
+            known = ", ".join(self._runners) or "none"
+            raise LayaError(
+                ErrorCode.MODEL_NOT_FOUND,
+                f"There is no model called '{name[:100]}'.",
+                hint=f"Registered models: {known}.",
+                param="model",
+            ) from None
+
+    def statuses(self) -> tuple[ModelStatus, ...]:
+        return tuple(runner.status() for runner in self.runners)
+
+    def workers(self) -> dict[str, int]:
+        """Process ids of the workers that run now, by model."""
+        return {runner.spec.name: runner.pid for runner in self.runners if runner.pid is not None}
+
+    async def close(self) -> None:
+        """Unload everything and wait for it."""
+        await asyncio.gather(*(runner.unload() for runner in self.runners))
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _new_runner(self, spec: LoadSpec) -> ModelRunner:
+        async def inspect() -> ModelInfo | None:
+            return await self._inspect(runner.spec)
+
+        runner = ModelRunner(spec, inspect, self._create_worker, self._load_turn, self._on_status)
+        return runner
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def create_executor(paths: Paths, on_status: StatusSink) -> Executor:
+    """The executor of the product: worker processes, specs from the config, files read by the catalog."""
+
+    def create_worker(name: str, on_report: ReportSink, on_exit: ExitSink) -> Worker:
+        safe = "".join(char if char.isalnum() or char in "-_." else "_" for char in name)
+        return WorkerProcess(name, paths.logs / f"worker-{safe}.log", on_report, on_exit)
+
+    return Executor(create_worker, load_spec, _inspect_file, on_status)
+
+
+async def _inspect_file(spec: LoadSpec) -> ModelInfo:
+    if spec.backend != Backend.GGUF:
+        raise LayaError(
+            ErrorCode.BACKEND_MISSING,
+            f"The backend '{spec.backend}' is not part of this version.",
+            hint="Use a GGUF file for this model.",
+        )
+    return await asyncio.to_thread(inspect_model, spec.path)
+
+
+def load_spec(entry: ModelEntry, settings: ExecutorConfig) -> LoadSpec:
+    """What the worker is told to load."""
+    return LoadSpec(
+        name=entry.name,
+        backend=entry.backend,
+        path=entry.path,
+        context_tokens=entry.context_tokens or settings.stream_buffer,
+        max_streams=settings.max_batch_size,
+        threads=settings.threads or default_threads(),
+        gpu_layers=_gpu_layers(entry),
+        chat_template=entry.chat_template,
+    )
+
+
+def _gpu_layers(entry: ModelEntry) -> int:
+    """llama.cpp offloads nothing in a build without a GPU, so that all layers is a safe `auto`."""
+    if entry.device == "cpu":
+        return 0
+    return _ALL_LAYERS if entry.gpu_layers == "auto" else entry.gpu_layers
+
+
+def default_threads() -> int:
+    """Physical cores that this process may use: a second thread per core slows decoding down."""
+    physical = psutil.cpu_count(logical=False) or 1
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(physical, allowed))

@@ -1,0 +1,141 @@
+"""Decides which model answers. A pure function of the request, the config and the models' states."""
+
+import time
+from collections.abc import Callable, Sequence
+
+from laya_desktop.config.schema import ModelEntry, RouterConfig, Rule, Strategy
+from laya_desktop.core.errors import ErrorCode, ErrorInfo, LayaError
+from laya_desktop.core.events import ModelStatus
+from laya_desktop.core.types import AUTO_MODEL, Candidate, ChatRequest, Decision, ModelState
+from laya_desktop.engine.routing.conditions import holds
+from laya_desktop.engine.routing.features import Features, extract
+
+_NO_SIZE = 1 << 62
+
+
+class Router:
+    """Made anew for every config. Owned by the engine thread; takes no locks and does no I/O."""
+
+    def __init__(self, config: RouterConfig, entries: Sequence[ModelEntry]) -> None:
+        self._config = config
+        self._entries = {entry.name: entry for entry in entries}
+
+    def decide(
+        self, request: ChatRequest, models: Sequence[ModelStatus], resolve: Callable[[str], str]
+    ) -> Decision:
+        """Choose a model. `resolve` turns a name or alias into a registered name or raises LayaError.
+
+        Raises LayaError(MODEL_NOT_FOUND) for an unknown name or when no model is registered.
+        """
+        started = time.perf_counter()
+        features = extract(request)
+        candidates: tuple[Candidate, ...] = ()
+        if request.model != AUTO_MODEL:
+            model, rule, reason = resolve(request.model), "named", "The request names this model."
+        else:
+            candidates = tuple(self._candidate(model) for model in models)
+            model, rule, reason = self._choose(features, models, candidates)
+        return Decision(
+            model=model,
+            rule=rule,
+            reason=reason,
+            task=features.task,
+            candidates=candidates,
+            elapsed_us=(time.perf_counter() - started) * 1e6,
+        )
+
+    def fall_back(
+        self, failed: Decision, tried: Sequence[str], models: Sequence[ModelStatus], error: ErrorInfo
+    ) -> Decision | None:
+        """The next model of `router.fallback_models` that was not tried, or None."""
+        usable = {model.name for model in models if not self._candidate(model).excluded}
+        for name in self._config.fallback_models:
+            if name in usable and name not in tried:
+                return Decision(
+                    model=name,
+                    rule="fallback",
+                    reason=f"{failed.model} failed: {error.message}",
+                    task=failed.task,
+                    candidates=failed.candidates,
+                    elapsed_us=failed.elapsed_us,
+                )
+        return None
+
+    def _candidate(self, model: ModelStatus) -> Candidate:
+        """A model with the reason why it cannot be chosen, if there is one."""
+        excluded = ""
+        if model.error is not None and (model.state is not ModelState.FAILED or model.retry_at is not None):
+            excluded = model.error.message
+        elif model.info is not None and not model.info.has_chat_template and not self._has_template(model):
+            excluded = "It has no chat template."
+        return Candidate(model=model.name, excluded=excluded)
+
+    def _choose(
+        self, features: Features, models: Sequence[ModelStatus], candidates: Sequence[Candidate]
+    ) -> tuple[str, str, str]:
+        """Model, rule and reason of an automatic choice."""
+        if not models:
+            raise LayaError(
+                ErrorCode.MODEL_NOT_FOUND,
+                "No model is registered.",
+                hint="Add one under 'models:' in config.yaml.",
+                param="model",
+            )
+        usable = [
+            model for model, candidate in zip(models, candidates, strict=True) if not candidate.excluded
+        ]
+        # With nothing usable the first model is named, so that its own error is what people read.
+        usable = usable or list(models[:1])
+        for rule in self._config.rules:
+            if rule.enabled and holds(rule.when, features):
+                allowed = [model for model in usable if self._targets(rule, model.name)]
+                if allowed:
+                    strategy = rule.use.strategy or self._config.strategy
+                    chosen = self._pick(allowed, strategy, features.task)
+                    return chosen.name, rule.name, f"Rule '{rule.name}' matches."
+        chosen = self._pick(usable, self._config.strategy, features.task)
+        return chosen.name, f"task:{features.task}", _REASONS[features.task]
+
+    def _targets(self, rule: Rule, model: str) -> bool:
+        if rule.use.tag is not None:
+            entry = self._entries.get(model)
+            return entry is not None and rule.use.tag in entry.tags
+        return model in rule.use.models
+
+    def _pick(self, models: Sequence[ModelStatus], strategy: Strategy, task: str) -> ModelStatus:
+        """By priority alone, or the smallest model that the task allows: light prompts go to the smallest,
+        code to the smallest code model if there is one, everything else to the largest."""
+        if strategy is Strategy.PRIORITY:
+            return min(models, key=self._priority)
+        if task == "chat":
+            return min(models, key=lambda model: (_size(model, _NO_SIZE), self._priority(model)))
+        coders = [model for model in models if task == "code" and self._writes_code(model)]
+        if coders:
+            return min(coders, key=lambda model: (_size(model, _NO_SIZE), self._priority(model)))
+        return max(models, key=lambda model: (_size(model, 0), -self._priority(model)))
+
+    def _has_template(self, model: ModelStatus) -> bool:
+        entry = self._entries.get(model.name)
+        return entry is not None and entry.chat_template is not None
+
+    def _priority(self, model: ModelStatus) -> int:
+        entry = self._entries.get(model.name)
+        return entry.priority if entry else 0
+
+    def _writes_code(self, model: ModelStatus) -> bool:
+        entry = self._entries.get(model.name)
+        title = model.info.title if model.info and model.info.title else ""
+        words = f"{model.name} {title} {' '.join(entry.tags) if entry else ''}".casefold()
+        return "code" in words
+
+
+_REASONS = {
+    "chat": "A light prompt goes to the smallest model.",
+    "code": "Code goes to the smallest code model, or to the largest model.",
+    "reasoning": "A demanding prompt goes to the largest model.",
+}
+
+
+def _size(model: ModelStatus, unknown: int) -> int:
+    """Bytes of the model's files, or `unknown`."""
+    return model.info.size_bytes if model.info else unknown

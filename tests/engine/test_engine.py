@@ -1,0 +1,270 @@
+"""The whole path with scripted worker processes: every ending of a request, every death of a worker."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import psutil
+import pytest
+
+from laya_desktop.core.errors import ErrorCode, LayaError
+from laya_desktop.core.events import (
+    Accepted,
+    Cancelled,
+    ConfigApplied,
+    ConfigRejected,
+    Delta,
+    EngineEvent,
+    Failed,
+    Finished,
+    Loading,
+    ModelStatus,
+    Queued,
+    Routed,
+)
+from laya_desktop.core.types import ModelState
+
+from .collect import DEADLINE_S, Answer, request
+from .conftest import CountedWorker, StartEngine
+
+
+def _failure(answer: Answer) -> tuple[ErrorCode, str]:
+    end = answer.end()
+    assert isinstance(end, Failed), end
+    return end.error.code, end.error.message
+
+
+def test_events_come_in_order_and_end_once(start_engine: StartEngine) -> None:
+    handle = start_engine({"m": {"reply": "one two three"}})
+    answer = Answer(handle, request())
+    answer.end()
+    kinds = [type(event) for event in answer.events if type(event) is not Loading]
+    assert kinds[0] is Routed
+    assert kinds[1] is Accepted
+    assert kinds[-1] is Finished
+    assert len(answer.terminals()) == 1
+    assert answer.text == "one two three"
+
+
+def test_eight_requests_for_a_cold_model_load_it_once(start_engine: StartEngine) -> None:
+    handle = start_engine({"m": {}})
+    answers = [Answer(handle, request("m", max_tokens=n + 1)) for n in range(8)]
+    assert all(isinstance(answer.end(), Finished) for answer in answers)
+    assert CountedWorker.started == 1
+
+
+def test_a_failed_load_gives_every_waiter_the_reason_and_then_backs_off(start_engine: StartEngine) -> None:
+    handle = start_engine({"m": {"load_error": "the file is odd"}})
+    answers = [Answer(handle, request("m")) for _ in range(3)]
+    assert {_failure(answer) for answer in answers} == {(ErrorCode.MODEL_LOAD_FAILED, "the file is odd")}
+    assert CountedWorker.started == 1
+    assert _failure(Answer(handle, request("m")))[1] == "the file is odd"
+    assert CountedWorker.started == 2
+    again = Answer(handle, request("m")).end()
+    assert isinstance(again, Failed)
+    assert again.error.retry_after_s is not None
+    assert CountedWorker.started == 2, "the third try has to wait"
+
+
+@pytest.mark.parametrize("how", ["SIGKILL", "SIGILL", "SIGABRT", "SIGSEGV", "exit"])
+def test_a_dying_worker_ends_its_stream_with_the_cause(start_engine: StartEngine, how: str) -> None:
+    handle = start_engine({"m": {"die": how, "die_after": 2}, "other": {"reply": "fine"}})
+    answer = Answer(handle, request("m"))
+    code, message = _failure(answer)
+    assert code is ErrorCode.WORKER_CRASHED
+    assert ("exit code 1" if how == "exit" else how) in message
+    assert answer.text == "a b"
+    assert len(answer.terminals()) == 1
+    assert Answer(handle, request("other")).end(), "other models stay usable"
+
+
+def test_a_worker_killed_from_outside_is_replaced_for_the_next_prompt(start_engine: StartEngine) -> None:
+    handle = start_engine({"m": {"endless": True, "pace_s": 0.001}})
+    first = Answer(handle, request("m"))
+    first.wait_for(Delta)
+    (child,) = psutil.Process().children()
+    child.send_signal(signal.SIGKILL)
+    assert _failure(first)[0] is ErrorCode.WORKER_CRASHED
+    assert isinstance(Answer(handle, request("m", max_tokens=3)).end(), Finished)
+
+
+def test_a_model_that_dies_on_every_prompt_is_not_restarted_in_a_loop(start_engine: StartEngine) -> None:
+    handle = start_engine({"m": {"die": "SIGILL", "die_after": 0}})
+    for _ in range(6):
+        assert _failure(Answer(handle, request("m")))[0] is ErrorCode.WORKER_CRASHED
+    assert CountedWorker.started == 2
+
+
+def test_a_crash_before_the_first_token_goes_to_the_fallback(start_engine: StartEngine) -> None:
+    handle = start_engine(
+        {"a": {"die": "SIGKILL", "die_after": 0}, "reserve": {"reply": "still here"}},
+        "router: {fallback_models: [reserve]}",
+    )
+    answer = Answer(handle, request())
+    assert isinstance(answer.end(), Finished)
+    assert answer.text == "still here"
+    assert [event.decision.model for event in answer.of(Routed)] == ["a", "reserve"]
+
+
+def test_a_named_model_never_falls_back(start_engine: StartEngine) -> None:
+    handle = start_engine(
+        {"a": {"load_error": "broken"}, "reserve": {}}, "router: {fallback_models: [reserve]}"
+    )
+    assert _failure(Answer(handle, request("a")))[0] is ErrorCode.MODEL_LOAD_FAILED
+
+
+def test_cancel_is_answered_at_once_in_every_phase(start_engine: StartEngine) -> None:
+    handle = start_engine(
+        {"slow": {"load_hangs": True}, "m": {"endless": True, "pace_s": 0.001}},
+        "executor: {max_batch_size: 1}",
+    )
+    loading = Answer(handle, request("slow"))
+    loading.wait_for(Loading)
+    handle.cancel(loading.request.id)
+    assert isinstance(loading.end(), Cancelled)
+    handle.unload("slow").result(DEADLINE_S)
+
+    running = Answer(handle, request("m"))
+    running.wait_for(Delta)
+    waiting = Answer(handle, request("m", max_tokens=2))
+    waiting.wait_for(Queued)
+    cancelled_waiting = Answer(handle, request("m"))
+    cancelled_waiting.wait_for(Queued)
+    handle.cancel(cancelled_waiting.request.id)
+    assert isinstance(cancelled_waiting.end(), Cancelled)
+    handle.cancel(running.request.id)
+    assert isinstance(running.end(), Cancelled)
+    assert isinstance(waiting.end(), Finished), "the freed slot goes to the one who waited"
+
+
+def test_queue_bounds_and_timeout(start_engine: StartEngine) -> None:
+    handle = start_engine(
+        {"m": {"endless": True, "pace_s": 0.001}},
+        "executor: {max_batch_size: 1}\nscheduler: {max_queue: 1, queue_timeout_ms: 200}",
+    )
+    running = Answer(handle, request("m"))
+    running.wait_for(Delta)
+    waiting = Answer(handle, request("m"))
+    refused = Answer(handle, request("m"))
+    assert _failure(refused)[0] is ErrorCode.QUEUE_FULL
+    assert _failure(waiting)[0] is ErrorCode.QUEUE_TIMEOUT
+    assert waiting.of(Queued)[0].position == 1
+    handle.cancel(running.request.id)
+
+
+def test_unload_ends_streams_with_a_typed_error_and_may_be_repeated(start_engine: StartEngine) -> None:
+    handle = start_engine({"m": {"endless": True, "pace_s": 0.001}})
+    answer = Answer(handle, request("m"))
+    answer.wait_for(Delta)
+    handle.unload("m").result(DEADLINE_S)
+    assert _failure(answer)[0] is ErrorCode.MODEL_UNLOADED
+    handle.unload("m").result(DEADLINE_S)
+    assert handle.models[0].state is ModelState.COLD
+    assert not psutil.Process().children()
+
+
+def test_unload_while_loading_cancels_the_load(start_engine: StartEngine) -> None:
+    handle = start_engine({"m": {"load_hangs": True}})
+    answer = Answer(handle, request("m"))
+    answer.wait_for(Loading)
+    handle.unload("m").result(DEADLINE_S)
+    assert _failure(answer)[0] is ErrorCode.MODEL_UNLOADED
+
+
+def test_unknown_model_names_the_known_ones(start_engine: StartEngine) -> None:
+    handle = start_engine({"m": {}, "n": {}})
+    end = Answer(handle, request("gpt-4o")).end()
+    assert isinstance(end, Failed)
+    assert end.error.code is ErrorCode.MODEL_NOT_FOUND
+    assert "m, n" in end.error.hint
+
+
+def test_stop_leaves_no_process_and_no_open_stream(start_engine: StartEngine) -> None:
+    handle = start_engine({"m": {"endless": True, "pace_s": 0.001}})
+    answer = Answer(handle, request("m"))
+    answer.wait_for(Delta)
+    handle.stop()
+    assert _failure(answer)[0] is ErrorCode.ENGINE_STOPPED
+    assert not psutil.Process().children()
+    late = Answer(handle, request("m"))
+    assert _failure(late)[0] is ErrorCode.ENGINE_STOPPED
+
+
+def test_a_second_engine_on_the_same_folder_is_refused(start_engine: StartEngine) -> None:
+    start_engine({"m": {}})
+    with pytest.raises(LayaError, match="Another Laya Desktop"):
+        start_engine({"m": {}})
+
+
+def test_a_broken_config_keeps_the_last_good_one_and_recovers(start_engine: StartEngine) -> None:
+    handle = start_engine({"m": {}, "n": {}})
+    seen: list[EngineEvent] = []
+    arrived = threading.Condition()
+
+    def sink(event: EngineEvent) -> None:
+        with arrived:
+            seen.append(event)
+            arrived.notify_all()
+
+    def wait_for(kind: type) -> None:
+        with arrived:
+            assert arrived.wait_for(lambda: any(isinstance(e, kind) for e in seen), DEADLINE_S)
+            seen.clear()
+
+    handle.subscribe(sink)
+    file = handle._store.path
+    good = file.read_text()
+    file.write_text("models:\n\t- broken")
+    wait_for(ConfigRejected)
+    assert [model.name for model in handle.models] == ["m", "n"]
+    assert isinstance(Answer(handle, request("n")).end(), Finished)
+    file.write_text(good.replace("  - {name: n, path: /none/n.gguf}\n", ""))
+    wait_for(ConfigApplied)
+    assert [model.name for model in handle.models] == ["m"]
+
+
+def test_model_states_are_published(start_engine: StartEngine) -> None:
+    handle = start_engine({"m": {}})
+    states: list[ModelState] = []
+    handle.subscribe(lambda e: states.append(e.state) if isinstance(e, ModelStatus) else None)
+    Answer(handle, request("m")).end()
+    handle.unload("m").result(DEADLINE_S)
+    order = [s for s, before in zip(states, [None, *states], strict=False) if s is not before]
+    assert [s.value for s in order if s is not ModelState.FAILED][-5:] == [
+        "warm",
+        "busy",
+        "warm",
+        "unloading",
+        "cold",
+    ]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+def test_a_worker_does_not_outlive_a_killed_engine() -> None:
+    code = (
+        "import subprocess, sys, os;"
+        "from laya_desktop.worker.process import worker_command;"
+        "p = subprocess.Popen(worker_command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE);"
+        "print(p.pid, flush=True); sys.stdin.read()"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert parent.stdout is not None
+    worker = psutil.Process(int(parent.stdout.readline()))
+    parent.kill()
+    parent.wait()
+    gone, alive = psutil.wait_procs([worker], timeout=DEADLINE_S)
+    assert not alive
+    parent.stdout.close()
+    assert parent.stdin is not None
+    parent.stdin.close()
+
+
+def test_the_engine_imports_no_native_library_and_no_qt() -> None:
+    code = (
+        "import sys, laya_desktop.engine.handle;"
+        "bad = {'PySide6', 'torch', 'mlx', 'llama_cpp', 'transformers'} & set(sys.modules);"
+        "sys.exit(', '.join(bad) if bad else 0)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, env=os.environ)

@@ -1,0 +1,95 @@
+"""The router's choices, with and without rules."""
+
+import pytest
+
+from laya_desktop.config.schema import Condition, ModelEntry, RouterConfig, Rule
+from laya_desktop.core.errors import ErrorCode, ErrorInfo, LayaError
+from laya_desktop.core.events import ModelStatus
+from laya_desktop.core.types import ChatRequest, Message, ModelInfo, ModelState, Role
+from laya_desktop.engine.routing.features import extract
+from laya_desktop.engine.routing.router import Router
+
+SIZES = {"small": 500, "coder-7b": 5000, "large": 8000}
+
+
+def _models(**changes: ModelStatus) -> list[ModelStatus]:
+    return [changes.get(name) or _status(name) for name in SIZES]
+
+
+def _status(name: str, error: ErrorInfo | None = None, template: bool = True) -> ModelStatus:
+    info = ModelInfo(architecture="llama", size_bytes=SIZES[name], has_chat_template=template)
+    return ModelStatus(name=name, backend="gguf", path="", state=ModelState.COLD, info=info, error=error)
+
+
+def _request(*texts: str, model: str = "auto", role: Role = Role.USER) -> ChatRequest:
+    return ChatRequest(id="r", model=model, messages=tuple(Message(role, text) for text in texts))
+
+
+def _choose(text: str, config: RouterConfig | None = None, models: list[ModelStatus] | None = None) -> str:
+    entries = [ModelEntry(name=name, path=f"/{name}.gguf", tags=("t",)) for name in SIZES]
+    router = Router(config or RouterConfig(), entries)
+    return router.decide(_request(text), _models() if models is None else models, lambda name: name).model
+
+
+@pytest.mark.parametrize(
+    ("text", "model"),
+    [
+        ("hi, how are you?", "small"),
+        ("今天天气怎么样", "small"),
+        ("def add(a, b): what is wrong here?", "coder-7b"),
+        ("帮我重构这个模块", "coder-7b"),
+        ("Prove that the square root of 2 is irrational.", "large"),
+        ("word " * 400, "large"),
+        ("", "small"),
+    ],
+)
+def test_light_prompts_go_to_the_small_model(text: str, model: str) -> None:
+    assert _choose(text) == model
+
+
+def test_rules_come_first_in_their_order() -> None:
+    config = RouterConfig(
+        rules=(
+            Rule(name="off", enabled=False, use="small"),
+            Rule(
+                name="poems",
+                when=Condition(
+                    all=(Condition(keywords_any=("poem",)), Condition(not_=(Condition(task="code"),)))
+                ),
+                use="large",
+            ),
+            Rule(name="rest", use={"tag": "t"}),
+        )
+    )
+    assert _choose("write a poem", config) == "large"
+    assert _choose("hello", config) == "small"
+
+
+def test_a_rule_whose_models_are_unusable_is_passed_over() -> None:
+    broken = ErrorInfo(code=ErrorCode.MODEL_FILE_MISSING, message="gone")
+    config = RouterConfig(rules=(Rule(name="all", use="large"),))
+    assert _choose("hello", config, _models(large=_status("large", broken))) == "small"
+
+
+def test_a_base_model_without_template_is_not_chosen() -> None:
+    assert _choose("hello", models=_models(small=_status("small", template=False))) == "coder-7b"
+
+
+def test_no_model_is_a_typed_error() -> None:
+    with pytest.raises(LayaError) as caught:
+        _choose("hello", models=[])
+    assert caught.value.info.code is ErrorCode.MODEL_NOT_FOUND
+
+
+def test_requests_without_a_user_turn_are_routed_too() -> None:
+    router = Router(RouterConfig(), ())
+    decision = router.decide(_request("be brief", role=Role.SYSTEM), _models(), lambda name: name)
+    assert decision.model == "small"
+    assert len(decision.candidates) == 3
+
+
+def test_a_long_prompt_is_scanned_at_its_ends_only() -> None:
+    features = extract(_request("a" * 100_000 + " def f(x): return x"))
+    assert features.has_code
+    assert features.chars > 100_000
+    assert len(features.text) < 1100
