@@ -15,7 +15,10 @@ def main():  # type: () -> int
     if sys.version_info < (3, 11):  # noqa: UP036 - older versions must reach this sentence
         found = ".".join(str(number) for number in sys.version_info[:3])
         print("Laya Desktop needs Python 3.11 or later, and this is Python " + found + ".", file=sys.stderr)
-        print("Install a newer Python and call this script with it, as in: python3.12 packaging/dev.py run")
+        print(
+            "Install a newer Python and call this script with it, as in: python3.12 packaging/dev.py run",
+            file=sys.stderr,
+        )
         return 1
     from devtools.commands import dispatch
 

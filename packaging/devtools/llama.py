@@ -1,8 +1,8 @@
 """The wheel of llama-cpp-python: compiled once per machine and kept in the user cache folder.
 
-It is built without the native instruction set (GGML_NATIVE=OFF): a native build may use what the next machine,
-or this one's hypervisor, does not have, and then the process dies. The wheel cache of pip ignores build flags, so
-it is left out; ours has them in its key.
+It is built without the native instruction set (GGML_NATIVE=OFF): a native build may use what the next
+machine, or this one's hypervisor, does not have, and then the process dies. The wheel cache of pip ignores
+build flags, so it is left out; ours has them in its key.
 """
 
 import hashlib
