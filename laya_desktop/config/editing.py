@@ -8,12 +8,15 @@ from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
+from ruamel.yaml.constructor import RoundTripConstructor
 from ruamel.yaml.error import YAMLError
+from ruamel.yaml.nodes import ScalarNode
 from ruamel.yaml.representer import RoundTripRepresenter
 
-from laya_desktop.config.problems import Path
+from laya_desktop.config.problems import Path, field_name
 from laya_desktop.core.errors import ErrorCode, LayaError
 
+_NULL, _BOOL = "tag:yaml.org,2002:null", "tag:yaml.org,2002:bool"
 _STEP = re.compile(r"(?:^|\.)([A-Za-z_]\w*)|\[(\d+)\]")
 _INDENTED_LIST = re.compile(
     r"^( *)[^\s#-][^\n]*:[ \t]*(?:#[^\n]*)?\n(?:[ \t]*(?:#[^\n]*)?\n)*( *)- ", re.MULTILINE
@@ -42,8 +45,9 @@ def replaced(tree: object, path: Path, value: object) -> object:
 
 def edited(text: str, path: Path, value: object) -> str:
     """The text of the file with `value` at `path`. Raises LayaError (invalid_request)."""
-    yaml = _editor(text)
     newline = "\r\n" if "\r\n" in text else "\n"
+    text = text.replace("\r\n", "\n")
+    yaml = _editor(text)
     try:
         root = yaml.load(text)
     except (YAMLError, ValueError) as error:
@@ -58,7 +62,7 @@ def edited(text: str, path: Path, value: object) -> str:
     _put(root, path, _plain(value), CommentedMap)
     out = io.StringIO()
     yaml.dump(root, out)
-    return (prefix + out.getvalue()).replace("\r\n", "\n").replace("\n", newline)
+    return (prefix + out.getvalue()).replace("\n", newline)
 
 
 def _put(root: Any, path: Path, value: object, section: type[dict[Any, Any]]) -> None:
@@ -84,7 +88,8 @@ def _child(node: Any, part: str | int) -> object:
 
 
 def _nowhere(path: Path) -> LayaError:
-    return LayaError(ErrorCode.INVALID_REQUEST, f"There is no setting {path[-1]!r} at this place.")
+    name = field_name(path)
+    return LayaError(ErrorCode.INVALID_REQUEST, f"There is no setting {name}.", param=name)
 
 
 def _plain(value: object) -> object:
@@ -101,17 +106,37 @@ def _editor(text: str) -> YAML:
     yaml = YAML(typ="rt")
     yaml.preserve_quotes = True
     yaml.width = 1_000_000
-    yaml.Representer = _Representer
+    yaml.Constructor, yaml.Representer = _Constructor, _Representer
     nested, lists = _INDENTED_KEY.search(text), _INDENTED_LIST.search(text)
     offset = len(lists[2]) - len(lists[1]) if lists else 2
     yaml.indent(mapping=len(nested[1]) if nested else 2, sequence=offset + 2, offset=offset)
     return yaml
 
 
+class _Verbatim(str):
+    """A null or truth value as the user wrote it: ``~``, ``null`` or nothing; ``True`` or ``true``."""
+
+    __slots__ = ("tag",)
+
+    tag: str
+
+
+class _Constructor(RoundTripConstructor):
+    def _verbatim(self, node: ScalarNode) -> _Verbatim:
+        scalar = _Verbatim(node.value)
+        scalar.tag = str(node.tag)
+        return scalar
+
+
 class _Representer(RoundTripRepresenter):
-    """Writes ``null`` where the usual one writes nothing."""
+    def _verbatim(self, scalar: _Verbatim) -> ScalarNode:
+        return self.represent_scalar(scalar.tag, str(scalar))
+
+    def _null(self, _: None) -> ScalarNode:
+        return self.represent_scalar(_NULL, "null")
 
 
-_Representer.add_representer(
-    type(None), lambda dumper, _: dumper.represent_scalar("tag:yaml.org,2002:null", "null")
-)
+for _tag in (_NULL, _BOOL):
+    _Constructor.add_constructor(_tag, _Constructor._verbatim)
+_Representer.add_representer(_Verbatim, _Representer._verbatim)
+_Representer.add_representer(type(None), _Representer._null)

@@ -24,7 +24,7 @@ _PLAIN_TAGS = {_TAG + name for name in ("null", "bool", "int", "float")}
 _TEXT_TAGS = {_TAG + name for name in ("str", "timestamp", "value", "binary")}
 _CONSTRUCTOR = yaml.constructor.SafeConstructor()
 _ENCODINGS = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
@@ -65,10 +65,13 @@ def read(data: bytes, file: str) -> Document:
         if node is not None:
             document.tree = _Walk(document).value(node, ())
     except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
+        line = error.object.count(b"\n", 0, error.start) + 1
         document.problems.append(
             Problem(
-                file, f"byte 0x{data[error.start]:02X} is not UTF-8", line, hint="Save the file as UTF-8."
+                file,
+                f"byte 0x{error.object[error.start]:02X} is not UTF-8",
+                line,
+                hint="Save the file as UTF-8.",
             )
         )
     except yaml.reader.ReaderError as error:
@@ -84,12 +87,18 @@ def read(data: bytes, file: str) -> Document:
 
 def decode(data: bytes) -> str:
     """Text of a file in UTF-8 or UTF-16, without its byte-order mark. Raises UnicodeDecodeError."""
-    encoding = encoding_of(data)
-    return data.decode(encoding).removeprefix("\ufeff")
+    mark, encoding = _encoding(data)
+    return data[len(mark) :].decode(encoding)
 
 
-def encoding_of(data: bytes) -> str:
-    return next((encoding for mark, encoding in _ENCODINGS if data.startswith(mark)), "utf-8")
+def encode(text: str, like: bytes) -> bytes:
+    """The opposite of `decode`, in the encoding of the file content `like`."""
+    mark, encoding = _encoding(like)
+    return mark + text.encode(encoding)
+
+
+def _encoding(data: bytes) -> tuple[bytes, str]:
+    return next((pair for pair in _ENCODINGS if data.startswith(pair[0])), (b"", "utf-8"))
 
 
 class _Walk:

@@ -19,6 +19,10 @@ class Scalar(str):
         scalar.value = value
         return scalar
 
+    def __getnewargs__(self) -> tuple[str, bool | int | float | None]:  # type: ignore[override]
+        """For copies."""
+        return str(self), self.value
+
 
 def value_of(item: object) -> object:
     """What a field that is not text gets. Refuses notations that YAML 1.1 reads in a surprising way."""

@@ -94,7 +94,7 @@ class ModelEntry(Section):
         "auto",
         "auto, cpu, cuda, cuda:0, metal or mps.",
         "reload",
-        effective=["auto"],
+        effective=["auto", "cpu"],
         pattern=_DEVICE,
     )
     priority: Integer = setting(10, "The lower number is preferred.", "live", ge=0, le=1000)

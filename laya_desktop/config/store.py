@@ -7,9 +7,8 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from laya_desktop.config.checks import Checked, check
-from laya_desktop.config.editing import edited, parse_key, replaced
 from laya_desktop.config.problems import Problem
-from laya_desktop.config.reader import MAX_BYTES, Document, decode, encoding_of, read
+from laya_desktop.config.reader import MAX_BYTES, Document, decode, encode, read
 from laya_desktop.config.schema import Config
 from laya_desktop.core.errors import ErrorCode, LayaError
 
@@ -73,6 +72,8 @@ class ConfigStore:
             raise _refusal(f"{target} cannot be written: {reason}.", key, hint) from error
 
     def _set(self, target: Path, key: str, value: object) -> None:
+        from laya_desktop.config.editing import edited, parse_key, replaced  # ruamel.yaml: on first use
+
         data = target.read_bytes() if target.exists() else b""
         before = read(data, target.name)
         broken = check(before, target.parent).problems
@@ -86,7 +87,7 @@ class ConfigStore:
         wanted = check(Document(target.name, replaced(before.tree, path, value)), target.parent)
         if wanted.config is None:
             raise _refusal(" ".join(problem.sentence() for problem in wanted.problems), key)
-        after = edited(decode(data), path, value).encode(encoding_of(data))
+        after = encode(edited(decode(data), path, value), like=data)
         result = check(read(after, target.name), target.parent)
         if result.config != wanted.config:
             raise _refusal(
