@@ -1,0 +1,546 @@
+"""Markdown that grows: text comes in pieces, blocks come out, and nothing finished is parsed twice.
+
+Pure: no Qt, any thread. A `MarkdownStream` keeps only the unfinished end of its source, the tail. As soon
+as a block has begun, everything before it is committed; a long paragraph is committed up to a place where
+all markers are closed, a fence and a table up to their last complete line. To go on inside a list or a
+table, the next parse gets a *skeleton* in front: just the lines that open those containers. The lines of a
+fence never see the parser. The cost of a stream is thus linear in its length.
+
+Whether a list is loose is ignored on purpose: its last line can change that and would move what is finished.
+"""
+
+import re
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Any, NamedTuple
+
+from markdown_it.token import Token
+
+from laya_desktop.ui.chat.inline import MARKDOWN, Span, balanced_end, inline_spans, mend, spans_of
+
+PREFIX_LIMIT = 800
+"""Characters of an open paragraph or code line from which its beginning is committed."""
+_FORCE_LIMIT = 4 * PREFIX_LIMIT
+_SURE_LENGTH = 80  # no line changes its kind after so many characters
+_JOIN = "\ue000"  # private use: makes the rest of a split paragraph parse as text, whatever it begins with
+
+_QUOTES = re.compile(r"[ \t]*(?:>[ ]?)*")
+_ITEM = re.compile(r"[ \t]*(?:>[ ]?)*[ \t]*(?:[-+*]|\d{1,9}[.)])(?:[ ]{1,4}(?![ ])|[ ]|$)")
+_BARE_MARKER = re.compile(r"[ \t>]*(?:`{1,3}|~{1,3}|#{1,6}|[-+*=|:_ ]{1,3}|\d{1,9}[.)]?)[ ]*")
+_OPEN_TABLE = re.compile(r"^ {0,3}\|[^\n]*(?:\n {0,3}[|:\- ]*)?\n?\Z", re.MULTILINE)
+_REFERENCE = re.compile(r"^ {0,3}\[[^\]\n]+\]:[ \t]*\S.*$", re.MULTILINE)
+_TASK = re.compile(r"\[([ xX])\]\s+")
+_BULLETS = ("•", "◦", "▪")
+
+
+class Kind(Enum):
+    PARAGRAPH = auto()
+    HEADING = auto()
+    CODE = auto()
+    TABLE = auto()
+    RULE = auto()
+
+
+Row = tuple[tuple[Span, ...], ...]
+
+
+class Block(NamedTuple):
+    """One leaf of the text.
+
+    `marker` is the bullet or number of a block that begins a list item, `depth` its list nesting and `quote`
+    its quote nesting. With `joins` it continues the block before it: text of the same paragraph, code of the
+    same fence (which brings its newline along), rows of the same table. `closed` is false while a fence may
+    go on. The first row of a table that does not join is its header; `aligns` are "", left, center or right.
+    """
+
+    kind: Kind
+    spans: tuple[Span, ...] = ()
+    level: int = 0
+    quote: int = 0
+    depth: int = 0
+    marker: str = ""
+    language: str = ""
+    closed: bool = True
+    joins: bool = False
+    rows: tuple[Row, ...] = ()
+    aligns: tuple[str, ...] = ()
+
+
+class Change(NamedTuple):
+    """Keep the first `keep` blocks, put `blocks` behind them. The first `committed` blocks never change."""
+
+    keep: int
+    blocks: list[Block]
+    committed: int
+
+
+@dataclass(slots=True)
+class _Level:
+    """An open list while walking. `shift` is an item's true number minus the one in the source."""
+
+    ordered: bool
+    shift: int = 0
+    number: int | None = None
+    line: int = 0
+
+
+class _Cut(NamedTuple):
+    """The tail may begin before `line`, with `blocks` blocks of this parse in front of it. `items` are the
+    lines of the list items around it, `table` the header's line when it is a row."""
+
+    line: int
+    blocks: int
+    items: tuple[int, ...]
+    shifts: tuple[int, ...]
+    table: int | None = None
+
+
+@dataclass(slots=True)
+class _Parse:
+    lines: list[str]
+    first: int  # the tail's first line
+    blocks: list[Block] = field(default_factory=list)
+    cuts: list[_Cut] = field(default_factory=list)
+    last: Token | None = None  # the last leaf
+    last_text: str = ""  # its source, for paragraphs and headings
+    inside: _Cut | None = None  # the containers around the last leaf
+
+
+@dataclass(slots=True)
+class _Fence:
+    """An open fence. `indent` is its container's column, `strip` how much every line is moved left."""
+
+    block: Block
+    close: re.Pattern[str]
+    indent: int
+    strip: int
+    skeleton: list[str]
+    shifts: tuple[int, ...]
+    begun: bool = False
+    in_line: bool = False
+
+
+class MarkdownStream:
+    """Feed text, then call `update` for what changed since the last call.
+
+    While `live`, the unfinished end is shown as it will probably read: `**bo` is bold, a lone `-` waits.
+    """
+
+    def __init__(self, *, live: bool = True) -> None:
+        self._live = live
+        self._tail = ""
+        self._skeleton: list[str] = []
+        self._shifts: tuple[int, ...] = ()
+        self._fence: _Fence | None = None
+        self._lead = ""  # containers of a paragraph whose beginning is committed
+        self._joining = False
+        self._committed = 0
+        self._shown: list[Block] = []  # uncommitted blocks as last reported
+        self._env: dict[str, Any] = {}
+
+    def preload(self, text: str) -> None:
+        """Learn the link definitions of a text that is known as a whole."""
+        found = _REFERENCE.findall(text) if "]:" in text else None
+        if found:
+            MARKDOWN.parse("\n".join(found), self._env)
+
+    def feed(self, text: str) -> None:
+        if "\r" in text or "\0" in text or _JOIN in text:
+            text = text.replace("\r\n", "\n").replace("\r", "").replace("\0", "\ufffd").replace(_JOIN, "")
+        self._tail += text
+
+    def update(self, *, final: bool = False) -> Change:
+        """Parse the tail. With `final` everything is committed; feed nothing afterwards."""
+        done: list[Block] = []
+        while True:
+            if self._fence is not None:
+                shown = self._scan_code(self._fence, done, final)
+                if self._fence is not None:
+                    break
+                continue
+            parsed = self._parse(final)
+            shown = parsed.blocks
+            if final or not self._advance(parsed, done):
+                break
+        if final:
+            done += shown
+            shown = []
+            self._tail = ""
+        fresh = done + shown
+        same = 0
+        for old, new in zip(self._shown, fresh, strict=False):
+            if old != new:
+                break
+            same += 1
+        keep = self._committed + same
+        self._committed += len(done)
+        self._shown = shown
+        return Change(keep, fresh[same:], self._committed)
+
+    # Blocks
+
+    def _known(self) -> dict[str, Any]:
+        """What the parser may know; a copy, because it would also learn from half a definition."""
+        return {"references": dict(self._env.get("references", {}))}
+
+    def _parse(self, final: bool) -> _Parse:
+        tail = self._tail
+        if self._live and not final:
+            tail = self._without_bare_marker(tail)
+        first = self._lead + _JOIN + tail if self._joining else tail
+        source = "\n".join([*self._skeleton, first])
+        parsed = _Parse(source.split("\n"), len(self._skeleton))
+        _Walk(parsed, self._shifts, final).run(MARKDOWN.parse(source, self._known()))
+        if self._joining and parsed.blocks:
+            _strip_join(parsed.blocks)
+        if self._live and not final and parsed.blocks and parsed.last_text:
+            mended = mend(parsed.last_text)
+            if mended != parsed.last_text:
+                spans = inline_spans(mended.removeprefix(_JOIN), self._known())
+                parsed.blocks[-1] = parsed.blocks[-1]._replace(spans=spans)
+        return parsed
+
+    def _without_bare_marker(self, tail: str) -> str:
+        """The tail without a last line that is only the beginning of something: it would flicker."""
+        start = tail.rfind("\n") + 1
+        if start == 0 and self._joining:
+            return tail
+        if _BARE_MARKER.fullmatch(tail, start):
+            return tail[:start]
+        if "|" in tail:
+            table = _OPEN_TABLE.search(tail, max(0, tail.rfind("\n", 0, max(0, start - 1))))
+            if table is not None:
+                return tail[: table.start()]
+        return tail
+
+    def _advance(self, parsed: _Parse, done: list[Block]) -> bool:
+        """Commit what is finished and shorten the tail. Whether there may be more to commit."""
+        complete = parsed.first + self._tail.count("\n")
+        for cut in reversed(parsed.cuts):
+            if cut.line > parsed.first and _is_sure(parsed.lines, cut, complete):
+                done += parsed.blocks[: cut.blocks]
+                self._cut_to(parsed, cut)
+                return True
+        if parsed.last is None or parsed.inside is None or parsed.inside.line != parsed.first:
+            return False
+        if parsed.last.type == "fence":
+            return self._enter_fence(parsed, done, complete)
+        if parsed.last.type == "paragraph_open" and len(parsed.last_text) > PREFIX_LIMIT:
+            return self._commit_prefix(parsed, done)
+        return False
+
+    def _cut_to(self, parsed: _Parse, cut: _Cut) -> None:
+        tail_lines = self._tail.split("\n")
+        self.preload("\n".join(tail_lines[: cut.line - parsed.first]))
+        self._tail = "\n".join(tail_lines[cut.line - parsed.first :])
+        self._joining = False
+        self._lead = ""
+        self._shifts = cut.shifts
+        if cut.table is None:
+            self._skeleton = _skeleton(parsed.lines, cut.items)
+        elif cut.table >= parsed.first:
+            header = parsed.lines[cut.table : cut.table + 2]
+            self._skeleton = _skeleton(parsed.lines, cut.items) + header
+
+    def _commit_prefix(self, parsed: _Parse, done: list[Block]) -> bool:
+        """Commit the beginning of a long paragraph, up to where no marker is open."""
+        text = parsed.last_text
+        end = balanced_end(text[: len(text) - 1])
+        if end < PREFIX_LIMIT // 4:
+            if len(text) < _FORCE_LIMIT:
+                return False
+            end = text.rfind(" ", 0, len(text) - 1) + 1 or len(text) - 1
+        rest = text[end:].split("\n")
+        tail_lines = self._tail.rstrip().split("\n")
+        if len(rest) > len(tail_lines) or not tail_lines[-len(rest)].endswith(rest[0]):
+            return False
+        tail_lines[-len(rest)] = rest[0]
+        done += parsed.blocks[:-1]
+        spans = inline_spans(text[:end].removeprefix(_JOIN), self._env)
+        done.append(parsed.blocks[-1]._replace(spans=spans))
+        if not self._joining:
+            assert parsed.inside is not None
+            self._lead = _prefix(parsed.lines[parsed.first], parsed.inside.items.count(parsed.first))
+        trailing = self._tail[len(self._tail.rstrip()) :]
+        self._tail = "\n".join(tail_lines[-len(rest) :]) + trailing
+        self._joining = True
+        return True
+
+    # Fences
+
+    def _enter_fence(self, parsed: _Parse, done: list[Block], complete: int) -> bool:
+        block, inside, token = parsed.blocks[-1], parsed.inside, parsed.last
+        assert token is not None
+        assert inside is not None
+        if block.closed or block.quote or complete <= parsed.first:
+            return False
+        items = inside.items
+        column = len(_prefix(parsed.lines[items[-1]], items.count(items[-1]))) if items else 0
+        mark = re.escape(token.markup[0])
+        self._fence = _Fence(
+            block._replace(spans=(), joins=True, marker=""),
+            re.compile(rf"[ ]{{0,{column + 3}}}{mark}{{{len(token.markup)},}}[ \t]*"),
+            column,
+            max(column, parsed.lines[parsed.first].find(token.markup)),
+            _skeleton(parsed.lines, items),
+            inside.shifts,
+        )
+        done += parsed.blocks[:-1]
+        done.append(block._replace(spans=()))
+        self._tail = self._tail.split("\n", 1)[1]
+        return True
+
+    def _scan_code(self, fence: _Fence, done: list[Block], final: bool) -> list[Block]:
+        """Commit whole lines of code; what there is of the next line is returned."""
+        *lines, rest = self._tail.split("\n")
+        if final and rest:
+            lines.append(rest)
+            rest = ""
+        code: list[str] = []
+        used, ended, new_line = 0, False, fence.begun and not fence.in_line
+        for line in lines:
+            closing = not fence.in_line and fence.close.fullmatch(line) is not None
+            if closing or (not fence.in_line and _leaves(line, fence.indent)):
+                used += closing
+                ended = True
+                break
+            used += 1
+            code.append(line if fence.in_line else _moved_left(line, fence.strip))
+            fence.in_line, fence.begun = False, True
+        if code or ended or final:
+            text = "\n" * (new_line and bool(code)) + "\n".join(code)
+            spans = (Span(text),) if text else ()
+            done.append(fence.block._replace(spans=spans, closed=ended or final))
+        if ended or final:
+            self._tail = "\n".join([*lines[used:], rest])
+            self._skeleton, self._shifts, self._fence = fence.skeleton, fence.shifts, None
+            return []
+        return self._open_line(fence, rest, done)
+
+    def _open_line(self, fence: _Fence, line: str, done: list[Block]) -> list[Block]:
+        self._tail = line
+        if not line or (not fence.in_line and not line.strip(" \t`~")):
+            return []  # perhaps the closing fence
+        text = line
+        if not fence.in_line:
+            text = ("\n" if fence.begun else "") + _moved_left(line, fence.strip)
+        piece = fence.block._replace(spans=(Span(text),))
+        if len(line) <= PREFIX_LIMIT:
+            return [piece]
+        done.append(piece)
+        self._tail = ""
+        fence.in_line = fence.begun = True
+        return []
+
+
+def parse(text: str) -> list[Block]:
+    """A whole text as blocks; those that join are not merged."""
+    stream = MarkdownStream(live=False)
+    stream.preload(text)
+    stream.feed(text)
+    return stream.update(final=True).blocks
+
+
+class _Walk:
+    """Turns the parser's tokens into blocks, and notes where the tail may be cut."""
+
+    def __init__(self, parsed: _Parse, shifts: tuple[int, ...], final: bool) -> None:
+        self._parsed = parsed
+        self._shifts = shifts
+        self._final = final
+        self._levels: list[_Level] = []
+        self._quote = 0
+        self._marker = ""
+        self._cut_line = -1
+
+    def run(self, tokens: list[Token]) -> None:
+        skip_to = 0
+        for at, token in enumerate(tokens):
+            if at < skip_to:
+                continue
+            match token.type:
+                case "bullet_list_open" | "ordered_list_open":
+                    self._open_list(token)
+                case "bullet_list_close" | "ordered_list_close":
+                    self._levels.pop()
+                case "list_item_open":
+                    self._open_item(token)
+                case "list_item_close":
+                    self._flush_marker()
+                case "blockquote_open":
+                    self._quote += 1
+                case "blockquote_close":
+                    self._quote -= 1
+                case "paragraph_open":
+                    self._text(token, tokens[at + 1], Kind.PARAGRAPH)
+                case "heading_open":
+                    self._text(token, tokens[at + 1], Kind.HEADING, level=int(token.tag[1]))
+                case "fence" | "code_block":
+                    self._code(token)
+                case "hr":
+                    self._leaf(token, Block(Kind.RULE))
+                case "table_open":
+                    skip_to = self._table(tokens, at)
+
+    def _line(self, token: Token) -> int:
+        return token.map[0] if token.map else 0
+
+    def _open_list(self, token: Token) -> None:
+        self._flush_marker()
+        level = _Level(token.type == "ordered_list_open")
+        depth = len(self._levels)
+        # Only the list that the tail begins in goes on counting where the committed part ended.
+        if self._line(token) <= self._parsed.first and depth < len(self._shifts):
+            level.shift = self._shifts[depth]
+        self._levels.append(level)
+
+    def _open_item(self, token: Token) -> None:
+        level = self._levels[-1]
+        if level.ordered:
+            literal = int(token.info or 1)
+            level.number = literal + level.shift if level.number is None else level.number + 1
+            level.shift = level.number - literal
+            self._marker = f"{level.number}."
+        else:
+            self._marker = _BULLETS[min(len(self._levels), len(_BULLETS)) - 1]
+        level.line = self._line(token)
+        self._note_cut(level.line, self._levels[:-1])
+
+    def _flush_marker(self) -> None:
+        """An item without text of its own still shows its marker."""
+        if self._marker and self._levels and self._levels[-1].line >= self._parsed.first:
+            self._parsed.blocks.append(self._placed(Block(Kind.PARAGRAPH)))
+        self._marker = ""
+
+    def _note_cut(self, line: int, around: list[_Level], table: int | None = None) -> None:
+        if line == self._cut_line:
+            return
+        self._cut_line = line
+        self._parsed.cuts.append(self._cut(line, around, table))
+
+    def _cut(self, line: int, around: list[_Level], table: int | None = None) -> _Cut:
+        items = tuple(level.line for level in around)
+        shifts = tuple(level.shift for level in self._levels)
+        return _Cut(line, len(self._parsed.blocks), items, shifts, table)
+
+    def _placed(self, block: Block) -> Block:
+        marker, self._marker = self._marker, ""
+        return block._replace(quote=self._quote, depth=len(self._levels), marker=marker)
+
+    def _leaf(self, token: Token, block: Block, text: str = "") -> None:
+        line = self._line(token)
+        block = self._placed(block)
+        if line < self._parsed.first:
+            return
+        self._note_cut(line, self._levels)
+        self._parsed.last, self._parsed.last_text = token, text
+        self._parsed.inside = self._cut(line, self._levels)
+        self._parsed.blocks.append(block)
+
+    def _text(self, token: Token, inline: Token, kind: Kind, level: int = 0) -> None:
+        spans = spans_of(inline.children or [])
+        if self._marker and spans and (task := _TASK.match(spans[0].text)):
+            self._marker = "☐" if task.group(1) == " " else "☑"
+            spans = (spans[0]._replace(text=spans[0].text[task.end() :]), *spans[1:])
+        self._leaf(token, Block(kind, spans, level=level), inline.content)
+
+    def _code(self, token: Token) -> None:
+        closed = True
+        if token.type == "fence" and token.map and not self._final:
+            last = self._parsed.lines[token.map[1] - 1].strip(" \t>")
+            closed = (
+                token.map[1] - 1 > token.map[0]
+                and len(last) >= len(token.markup)
+                and not last.strip(token.markup[0])
+            )
+        language = token.info.split()[0] if token.info.strip() else ""
+        code = token.content.removesuffix("\n")
+        spans = (Span(code),) if code else ()
+        self._leaf(token, Block(Kind.CODE, spans, language=language, closed=closed))
+
+    def _table(self, tokens: list[Token], at: int) -> int:
+        """Add a table: what is surely finished, and its last row apart from it. Where the walk goes on."""
+        start = self._line(tokens[at])
+        rows: list[tuple[int, Row]] = []
+        cells: list[tuple[Span, ...]] = []
+        aligns: list[str] = []
+        while tokens[at].type != "table_close":
+            token = tokens[at]
+            if token.type == "tr_open":
+                cells = []
+                line = self._line(token)
+            elif token.type == "inline":
+                cells.append(spans_of(token.children or []))
+            elif token.type == "th_open":
+                aligns.append(str(token.attrs.get("style", "")).removeprefix("text-align:"))
+            elif token.type == "tr_close" and line >= self._parsed.first:
+                rows.append((line, tuple(cells)))
+            at += 1
+        table = Block(Kind.TABLE, aligns=tuple(aligns), joins=start < self._parsed.first)
+        if not table.joins:
+            self._note_cut(start, self._levels)
+        self._parsed.last, self._parsed.last_text, self._parsed.inside = None, "", None
+        body = len(rows) - (0 if table.joins else 1)
+        finished = rows[:-1] if body > 0 else rows
+        table = self._placed(table)
+        if finished:
+            self._parsed.blocks.append(table._replace(rows=tuple(row for _, row in finished)))
+        if body > 0:
+            self._note_cut(rows[-1][0], self._levels, start)
+            self._parsed.blocks.append(table._replace(rows=(rows[-1][1],), joins=True, marker=""))
+        return at + 1
+
+
+def _is_sure(lines: list[str], cut: _Cut, complete: int) -> bool:
+    """Whether what begins at the cut will begin there whatever text follows."""
+    if not lines[cut.line - 1].strip(" \t>") or len(lines[cut.line]) > _SURE_LENGTH:
+        return True
+    # A table shows with its second line that the first one was its beginning.
+    needed = cut.line + 1 if lines[cut.line].lstrip(" >").startswith("|") and cut.table is None else cut.line
+    return needed < complete
+
+
+def _prefix(line: str, markers: int) -> str:
+    """The beginning of `line` that opens its quotes and so many list items."""
+    at = 0
+    for _ in range(markers):
+        match = _ITEM.match(line, at)
+        at = match.end() if match else at
+    match = _QUOTES.match(line, at)
+    return line[: match.end() if match else at]
+
+
+def _skeleton(lines: list[str], items: tuple[int, ...]) -> list[str]:
+    """Lines that open the list items which began at `items`, and a blank one that ends their text."""
+    result: list[str] = []
+    for line in dict.fromkeys(items):
+        prefix = _prefix(lines[line], items.count(line))
+        result.append(prefix + ("x" if prefix.endswith(" ") else " x"))
+    if result:
+        match = _QUOTES.match(result[-1])
+        result.append(match.group().rstrip() if match else "")
+    return result
+
+
+def _strip_join(blocks: list[Block]) -> None:
+    """Turn the first block back into the rest of a paragraph, whatever its end made of it."""
+    first = blocks[0]
+    spans = list(first.spans)
+    if spans:
+        spans[0] = spans[0]._replace(text=spans[0].text.removeprefix(_JOIN))
+        spans = spans if spans[0].text else spans[1:]
+    if spans:
+        blocks[0] = first._replace(kind=Kind.PARAGRAPH, spans=tuple(spans), marker="", level=0, joins=True)
+    else:
+        del blocks[0]
+
+
+def _leaves(line: str, indent: int) -> bool:
+    """Whether a line has left the list item whose text begins at column `indent`."""
+    return bool(line.strip()) and len(line) - len(line.lstrip(" ")) < indent
+
+
+def _moved_left(line: str, columns: int) -> str:
+    if not columns:
+        return line
+    return line[min(columns, len(line) - len(line.lstrip(" "))) :]
