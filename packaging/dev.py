@@ -1,6 +1,8 @@
 """Set up, run and test Laya Desktop from a checkout. Needs Python only.
 
-python3 packaging/dev.py run [--smoke] [ARGS]          open the app; --smoke opens it, asks once and closes it
+python3 packaging/dev.py run [ARGS]                    open the app
+    --smoke                                            ask one question in the window, print the answer, close
+    --rebuild-engine                                   compile llama.cpp anew first
 python3 packaging/dev.py test [PYTEST ARGS]            run every check and test
 python3 packaging/dev.py bench NAME [--peer PATH]      run one benchmark of tests/bench
 python3 packaging/dev.py screenshots OUT_DIR           save a picture of every page

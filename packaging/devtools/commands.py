@@ -12,6 +12,7 @@ from devtools.console import DevError, say
 from devtools.layout import ROOT
 
 SMOKE_TIMEOUT_S = 300
+REBUILD = "--rebuild-engine"
 LINT_IMPORTS = "from importlinter.cli import lint_imports_command; lint_imports_command()"
 MODELS_FOLDER = "from laya_desktop.core.paths import Paths; print(Paths.default().models)"
 
@@ -46,11 +47,13 @@ def _fail(sentence: str) -> int:
 
 def run(arguments: list[str]) -> int:
     """Open the app. With --smoke it needs no display and must end by itself."""
+    rebuild = REBUILD in arguments
+    arguments = [argument for argument in arguments if argument != REBUILD]
     smoke = "--smoke" in arguments
     displays = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
     headless = smoke and sys.platform == "linux" and not any(os.environ.get(name) for name in displays)
     qtlibs.require(os.environ, window=not headless)
-    python = environment.ensure()
+    python = environment.ensure(rebuild_engine=rebuild)
     starter = models.starter()
     folder = Path(environment.output([str(python), "-c", MODELS_FOLDER]))
     models.place(models.ensure_cached(python, starter), folder, starter)

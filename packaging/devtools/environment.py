@@ -76,15 +76,18 @@ def read_stamp(stamp: Path) -> tuple[str, set[str]]:
         return "", set()
 
 
-def ensure(extras: Iterable[str] = ()) -> Path:
-    """Make .venv hold the app's dependencies and those of `extras`; returns its interpreter."""
+def ensure(extras: Iterable[str] = (), *, rebuild_engine: bool = False) -> Path:
+    """Make .venv hold the app's dependencies and those of `extras`; returns its interpreter.
+
+    `rebuild_engine` compiles llama.cpp anew even if a wheel is there.
+    """
     wanted = set(extras)
-    if _current(wanted):
+    if _current(wanted) and not rebuild_engine:
         return python()
     place = hashlib.sha256(str(ROOT).encode()).hexdigest()[:12]
     with locked(cache_dir() / "locks" / place, "another set-up of this checkout"):
-        if not _current(wanted):
-            _install(wanted | read_stamp(STAMP)[1])
+        if rebuild_engine or not _current(wanted):
+            _install(wanted | read_stamp(STAMP)[1], rebuild_engine)
     return python()
 
 
@@ -107,14 +110,14 @@ def _llama_version(project: Mapping[str, Any]) -> str:
     return str(pin).partition("==")[2]
 
 
-def _install(extras: set[str]) -> None:
+def _install(extras: set[str], rebuild_engine: bool) -> None:
     if not _usable(venv_version()):
         _create()
     STAMP.unlink(missing_ok=True)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     constraints = ["-c", str(CONSTRAINTS)]
     _pip("Updating pip", *constraints, "pip")
-    wheel = llama.ensure_wheel(python(), _llama_version(project), venv_version())
+    wheel = llama.ensure_wheel(python(), _llama_version(project), venv_version(), rebuild=rebuild_engine)
     # By its file, so that pip cannot choose a wheel that was built with other flags.
     _pip("Installing llama.cpp", "--no-deps", "--force-reinstall", str(wheel))
     _pip("Installing packages", *constraints, *BUILD_TOOLS, *requirements(project, extras))

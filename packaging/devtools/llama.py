@@ -44,14 +44,15 @@ def key(version: str, python_version: str, environ: Mapping[str, str]) -> str:
     return "-".join(part for part in (version, python, sysconfig.get_platform(), libc, digest) if part)
 
 
-def ensure_wheel(python: Path, version: str, python_version: str) -> Path:
-    """The wheel for this machine, built now if there is none yet."""
+def ensure_wheel(python: Path, version: str, python_version: str, *, rebuild: bool = False) -> Path:
+    """The wheel for this machine, built now if there is none yet or if `rebuild` is set."""
     wheels = cache_dir() / "wheels"
     folder = wheels / key(version, python_version, os.environ)
-    if wheel := _wheel_in(folder):
+    if not rebuild and (wheel := _wheel_in(folder)):
         return wheel
     with locked(wheels / f"{folder.name}.lock", "another build of llama.cpp"):
-        return _wheel_in(folder) or _build(python, version, folder)
+        wheel = None if rebuild else _wheel_in(folder)
+        return wheel or _build(python, version, folder)
 
 
 def _wheel_in(folder: Path) -> Path | None:

@@ -113,7 +113,7 @@ PYPROJECT: dict[str, Any] = {
 
 
 def stamp_of(pyproject: dict[str, Any] = PYPROJECT, constraints: bytes = b"a==1", **changes: Any) -> str:
-    values = {"version": "3.11.7", "root": Path("/r"), "key": "k"} | changes
+    values: dict[str, Any] = {"version": "3.11.7", "root": Path("/r"), "key": "k"} | changes
     return environment.fingerprint(pyproject, constraints, **values)
 
 
@@ -173,7 +173,11 @@ def test_every_requirement_is_pinned() -> None:
 
 
 def model_of(content: bytes, **changes: Any) -> ModelFile:
-    values = {"file": "m.gguf", "sha256": hashlib.sha256(content).hexdigest(), "size_bytes": len(content)}
+    values: dict[str, Any] = {
+        "file": "m.gguf",
+        "sha256": hashlib.sha256(content).hexdigest(),
+        "size_bytes": len(content),
+    }
     return ModelFile(**(values | {"packages": ("p==1",)} | changes))
 
 
