@@ -27,7 +27,7 @@ _JOIN = "\ue000"  # private use: makes the rest of a split paragraph parse as te
 _QUOTES = re.compile(r"[ \t]*(?:>[ ]?)*")
 _ITEM = re.compile(r"[ \t]*(?:>[ ]?)*[ \t]*(?:[-+*]|\d{1,9}[.)])(?:[ ]{1,4}(?![ ])|[ ]|$)")
 _BARE_MARKER = re.compile(r"[ \t>]*(?:`{1,3}|~{1,3}|#{1,6}|[-+*=|:_ ]{1,3}|\d{1,9}[.)]?)[ ]*")
-_OPEN_TABLE = re.compile(r"^ {0,3}\|[^\n]*(?:\n {0,3}[|:\- ]*)?\n?\Z", re.MULTILINE)
+_DELIMITER = re.compile(r"[|:\- ]*")
 _REFERENCE = re.compile(r"^ {0,3}\[[^\]\n]+\]:[ \t]*\S.*$", re.MULTILINE)
 _TASK = re.compile(r"\[([ xX])\]\s+")
 _BULLETS = ("•", "◦", "▪")
@@ -130,6 +130,7 @@ class MarkdownStream:
         self._live = live
         self._tail = ""
         self._skeleton: list[str] = []
+        self._in_table = False  # the skeleton ends with a table's first two lines
         self._shifts: tuple[int, ...] = ()
         self._fence: _Fence | None = None
         self._lead = ""  # containers of a paragraph whose beginning is committed
@@ -206,12 +207,8 @@ class MarkdownStream:
         if start == 0 and self._joining:
             return tail
         if _BARE_MARKER.fullmatch(tail, start):
-            return tail[:start]
-        if "|" in tail:
-            table = _OPEN_TABLE.search(tail, max(0, tail.rfind("\n", 0, max(0, start - 1))))
-            if table is not None:
-                return tail[: table.start()]
-        return tail
+            tail = tail[:start]
+        return _without_half_table(tail, self._in_table) if "|" in tail else tail
 
     def _advance(self, parsed: _Parse, done: list[Block]) -> bool:
         """Commit what is finished and shorten the tail. Whether there may be more to commit."""
@@ -236,11 +233,13 @@ class MarkdownStream:
         self._joining = False
         self._lead = ""
         self._shifts = cut.shifts
+        in_table = cut.table is not None and cut.table < parsed.first
         if cut.table is None:
             self._skeleton = _skeleton(parsed.lines, cut.items)
-        elif cut.table >= parsed.first:
+        elif not in_table:
             header = parsed.lines[cut.table : cut.table + 2]
             self._skeleton = _skeleton(parsed.lines, cut.items) + header
+        self._in_table = cut.table is not None
 
     def _commit_prefix(self, parsed: _Parse, done: list[Block]) -> bool:
         """Commit the beginning of a long paragraph, up to where no marker is open."""
@@ -520,6 +519,26 @@ def _skeleton(lines: list[str], items: tuple[int, ...]) -> list[str]:
         match = _QUOTES.match(result[-1])
         result.append(match.group().rstrip() if match else "")
     return result
+
+
+def _without_half_table(tail: str, in_table: bool) -> str:
+    """The tail without lines that would show as text now and as a table or its next row soon."""
+    lines = tail.split("\n")
+    ended = lines[-1] == ""
+    if ended:
+        del lines[-1]
+    run = 0
+    while run < len(lines) and lines[-1 - run].lstrip().startswith("|"):
+        run += 1
+    is_table = in_table or (run > 1 and _DELIMITER.fullmatch(lines[1 - run]) is not None)
+    held = 0
+    if is_table and not ended:
+        held = run if run == 2 and not in_table else 1
+    elif run == 1 and not is_table:
+        held = 1
+    if not run or not held:
+        return tail
+    return "".join(line + "\n" for line in lines[:-held])
 
 
 def _strip_join(blocks: list[Block]) -> None:

@@ -248,3 +248,15 @@ def test_half_a_table_is_not_shown_as_text() -> None:
 def test_definitions_after_their_use_are_known_when_the_text_is() -> None:
     spans = parse("see [the page][1]\n\n[1]: https://a.example/p")[0].spans
     assert spans[-1] == Span("the page", 0, "https://a.example/p")
+
+
+def test_no_prefix_of_a_table_shows_its_source() -> None:
+    text = "Look:\n\n| a | b |\n|---|--:|\n| 1 | 2 |\n| 3 | 4 |\n"
+    stream = MarkdownStream()
+    blocks: list[Block] = []
+    for char in text:
+        stream.feed(char)
+        change = stream.update()
+        blocks[change.keep :] = change.blocks
+        assert not any("|" in span.text for block in blocks for span in block.spans)
+    assert sum(len(block.rows) for block in blocks) == 3
