@@ -1,0 +1,89 @@
+"""Errors as clients see them: OpenAI's form with an HTTP status, for every way a request can fail."""
+
+import math
+
+import msgspec
+from starlette.types import Scope, Send
+
+from laya_desktop.core.errors import ErrorCode, ErrorInfo
+
+_STATUS = {
+    ErrorCode.INVALID_REQUEST: 400,
+    ErrorCode.MODEL_NOT_FOUND: 404,
+    ErrorCode.CONTEXT_LENGTH_EXCEEDED: 400,
+    ErrorCode.CHAT_TEMPLATE_ERROR: 400,
+    ErrorCode.QUEUE_FULL: 503,
+    ErrorCode.QUEUE_TIMEOUT: 503,
+    ErrorCode.INSUFFICIENT_MEMORY: 503,
+    ErrorCode.MODEL_UNLOADED: 503,
+    ErrorCode.ENGINE_STOPPED: 503,
+}
+"""Everything else is 500."""
+
+_BUSY = (ErrorCode.QUEUE_FULL, ErrorCode.QUEUE_TIMEOUT, ErrorCode.INSUFFICIENT_MEMORY)
+
+
+class ApiError(Exception):
+    """Ends a request with `status` and a body in OpenAI's error form."""
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        code: str = ErrorCode.INVALID_REQUEST.value,
+        param: str | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.code = code
+        self.param = param
+        self.headers = headers or {}
+
+    @classmethod
+    def of(cls, info: ErrorInfo) -> "ApiError":
+        """What the engine reported, as an answer. Busy answers say in whole seconds when to come back."""
+        headers = {}
+        if info.code in _BUSY or info.retry_after_s is not None:
+            headers["retry-after"] = str(max(1, math.ceil(info.retry_after_s or 1)))
+        status = _STATUS.get(info.code, 500)
+        return cls(status, info.sentence(), code=info.code.value, param=info.param, headers=headers)
+
+    def payload(self) -> dict[str, object]:
+        """The JSON body, also used for an error in the middle of a stream."""
+        kind = "server_error" if self.status >= 500 else "invalid_request_error"
+        return {
+            "error": {"message": self.message, "type": kind, "param": self.param, "code": self.code},
+        }
+
+
+def stopped() -> ApiError:
+    """Somebody pressed Stop in the app. 499, because clients repeat a 5xx by themselves."""
+    return ApiError(499, "The request was stopped in the app.", code="cancelled")
+
+
+async def send_json(
+    send: Send, payload: object, *, status: int = 200, headers: dict[str, str] | None = None
+) -> None:
+    """Send a whole response with a JSON body."""
+    body = msgspec.json.encode(payload)
+    fields = {"content-type": "application/json", "content-length": str(len(body)), **(headers or {})}
+    await send({"type": "http.response.start", "status": status, "headers": encode_headers(fields)})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def send_error(
+    scope: Scope, send: Send, error: ApiError, headers: dict[str, str] | None = None
+) -> None:
+    """Send `error` as the response; `headers` come on top of its own."""
+    fields = {**(headers or {}), **error.headers}
+    if any(name == b"expect" for name, _ in scope["headers"]):
+        # The client holds its body back until asked; what it sends next would be taken for the body.
+        fields["connection"] = "close"
+    await send_json(send, error.payload(), status=error.status, headers=fields)
+
+
+def encode_headers(fields: dict[str, str]) -> list[tuple[bytes, bytes]]:
+    return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in fields.items()]

@@ -1,0 +1,91 @@
+"""The HTTP connection: uvicorn's, with what a server for slow answers needs besides.
+
+- A client that shuts down its sending side still gets its answer. That looks the same as one that has gone,
+  so such a connection is probed with bytes that clients skip: to one that has gone, the second write fails.
+- A client that stops reading is cut off.
+- Malformed HTTP is answered in JSON like every other error.
+"""
+
+import asyncio
+from typing import Any
+
+import msgspec
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+from laya_desktop.server.errors import ApiError
+
+_FIRST_PROBE_S = 0.02
+_LONGEST_PROBE_S = 1.0
+_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+class Connection(HttpToolsProtocol):
+    """Handlers find it in ``scope["state"]["connection"]``.
+
+    `probe` is what may be written between two chunks of the response under way; `hang_up` closes the
+    connection after it.
+    """
+
+    stalled_reader_s = 60.0
+    """A client that leaves 64 kB unread for so many seconds is cut off."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.probe = b""
+        self.hang_up = False
+        self._stalled: asyncio.TimerHandle | None = None
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self.scope["state"]["connection"] = self
+
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """Returns whether the connection stays open."""
+        cycle = self.cycle
+        if cycle is None or cycle.response_complete or cycle.more_body or self.pipeline:
+            return False
+        if cycle.scope["http_version"] != "1.1":  # 1.0 knows nothing to probe with
+            return False
+        cycle.keep_alive = False
+        self._probe(cycle, _FIRST_PROBE_S)
+        return True
+
+    def _probe(self, cycle: RequestResponseCycle, wait_s: float) -> None:
+        if cycle.response_complete or self.transport.is_closing():
+            return
+        if not cycle.response_started:
+            self.transport.write(_CONTINUE)
+        elif self.probe and cycle.chunked_encoding:
+            self.transport.write(b"%x\r\n%b\r\n" % (len(self.probe), self.probe))
+        self.loop.call_later(wait_s, self._probe, cycle, min(2 * wait_s, _LONGEST_PROBE_S))
+
+    def on_response_complete(self) -> None:
+        self.probe = b""
+        if self.hang_up:
+            self.transport.close()
+        super().on_response_complete()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._stalled = self.loop.call_later(self.stalled_reader_s, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._forget_stall()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._forget_stall()
+        super().connection_lost(exc)
+
+    def _forget_stall(self) -> None:
+        if self._stalled is not None:
+            self._stalled.cancel()
+            self._stalled = None
+
+    def send_400_response(self, msg: str) -> None:
+        body = msgspec.json.encode(ApiError(400, msg).payload())
+        self.transport.write(
+            b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\n"
+            b"connection: close\r\ncontent-length: %d\r\n\r\n%b" % (len(body), body)
+        )
+        self.transport.close()
