@@ -254,7 +254,7 @@ def test_a_worker_does_not_outlive_a_killed_engine() -> None:
     worker = psutil.Process(int(parent.stdout.readline()))
     parent.kill()
     parent.wait()
-    gone, alive = psutil.wait_procs([worker], timeout=DEADLINE_S)
+    _gone, alive = psutil.wait_procs([worker], timeout=DEADLINE_S)
     assert not alive
     parent.stdout.close()
     assert parent.stdin is not None

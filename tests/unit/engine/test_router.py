@@ -54,7 +54,10 @@ def test_rules_come_first_in_their_order() -> None:
             Rule(
                 name="poems",
                 when=Condition(
-                    all=(Condition(keywords_any=("poem",)), Condition(not_=(Condition(task="code"),)))
+                    all=(
+                        Condition(keywords_any=("poem",)),
+                        Condition.model_validate({"not": {"task": "code"}}),
+                    )
                 ),
                 use="large",
             ),
