@@ -78,6 +78,10 @@ def _put(root: Any, path: Path, value: object, section: type[dict[Any, Any]]) ->
         raise _nowhere(path)
     if isinstance(node, dict) and isinstance(path[-1], int):
         raise _nowhere(path)
+    if isinstance(node, CommentedMap) and isinstance(_child(node, path[-1]), dict | list):
+        node.ca.items.pop(
+            path[-1], None
+        )  # comments before its first item: they would end up inside the new value
     node[path[-1]] = value
 
 

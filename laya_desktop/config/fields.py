@@ -31,6 +31,11 @@ def is_null(value: object) -> bool:
     return isinstance(value, Scalar) and value.value is None
 
 
+def null_is_empty(value: object) -> object:
+    """A list of which every item is commented out."""
+    return [] if is_null(value) else value
+
+
 def empty_is_none(value: object) -> object:
     return None if is_null(value) else value
 
@@ -50,6 +55,8 @@ Text = Annotated[str, BeforeValidator(literal), Field(max_length=4096)]
 Name = Annotated[str, BeforeValidator(literal), Field(min_length=1, max_length=200), AfterValidator(_name)]
 Keyword = Annotated[str, BeforeValidator(literal), Field(min_length=1, max_length=200)]
 Keywords = Annotated[tuple[Keyword, ...], BeforeValidator(one_or_more), Field(min_length=1, max_length=500)]
+Names = Annotated[tuple[Name, ...], BeforeValidator(null_is_empty)]
+Words = Annotated[tuple[Keyword, ...], BeforeValidator(null_is_empty)]
 OptionalInteger = Annotated[Integer | None, BeforeValidator(empty_is_none)]
 OptionalNumber = Annotated[Number | None, BeforeValidator(empty_is_none)]
 OptionalText = Annotated[Text | None, BeforeValidator(empty_is_none)]

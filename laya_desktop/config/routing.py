@@ -4,22 +4,24 @@ import re
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from laya_desktop.config.fields import (
     Keyword,
     Keywords,
     Name,
+    Names,
     OptionalInteger,
     OptionalText,
     Section,
     Switch,
-    Text,
     empty_is_none,
+    null_is_empty,
     one_or_more,
     setting,
 )
+from laya_desktop.config.scalar import literal
 from laya_desktop.core.types import Caller
 
 
@@ -44,18 +46,16 @@ def _regex(value: str) -> str:
     return value
 
 
+Conditions = Annotated[tuple["Condition", ...], BeforeValidator(one_or_more), Field(min_length=1)]
+Pattern = Annotated[str, BeforeValidator(literal), Field(max_length=1000), AfterValidator(_regex)]
+
+
 class Condition(Section):
     """When a rule applies. Several keys in one condition must all hold."""
 
-    any: Annotated[tuple["Condition", ...] | None, BeforeValidator(one_or_more)] = setting(
-        None, "At least one of these conditions holds.", "live", min_length=1
-    )
-    all: Annotated[tuple["Condition", ...] | None, BeforeValidator(one_or_more)] = setting(
-        None, "All of these conditions hold.", "live", min_length=1
-    )
-    not_: Annotated[tuple["Condition", ...] | None, BeforeValidator(one_or_more)] = setting(
-        None, "None of these conditions holds.", "live", alias="not", min_length=1
-    )
+    any: Conditions | None = setting(None, "At least one of these conditions holds.", "live")
+    all: Conditions | None = setting(None, "All of these conditions hold.", "live")
+    not_: Conditions | None = setting(None, "None of these conditions holds.", "live", alias="not")
     task: Literal["chat", "code", "reasoning"] | None = setting(None, "What the prompt asks for.", "live")
     keywords_any: Keywords | None = setting(
         None, "The prompt contains one of these words; upper and lower case are the same.", "live"
@@ -63,9 +63,7 @@ class Condition(Section):
     keywords_all: Keywords | None = setting(
         None, "The prompt contains all of these words; upper and lower case are the same.", "live"
     )
-    regex: Annotated[Text, AfterValidator(_regex)] | None = setting(
-        None, "A regular expression that is found in the prompt.", "live", max_length=1000
-    )
+    regex: Pattern | None = setting(None, "A regular expression that is found in the prompt.", "live")
     min_chars: OptionalInteger = setting(None, "The prompt has at least this many characters.", "live", ge=0)
     max_chars: OptionalInteger = setting(None, "The prompt has at most this many characters.", "live", ge=0)
     has_code: Switch | None = setting(None, "Whether the prompt contains code.", "live")
@@ -123,6 +121,9 @@ class Rule(Section):
     )
 
 
+Rules = Annotated[tuple[Rule, ...], BeforeValidator(null_is_empty)]
+
+
 class RouterConfig(Section):
     """Which model answers."""
 
@@ -133,9 +134,9 @@ class RouterConfig(Section):
         "live",
         effective=_EFFECTIVE_STRATEGIES,
     )
-    fallback_models: tuple[Name, ...] = setting(
+    fallback_models: Names = setting(
         (),
         "Tried in this order when the chosen model cannot be loaded or fails before its first token.",
         "live",
     )
-    rules: tuple[Rule, ...] = setting((), "Looked at from top to bottom.", "live", max_length=500)
+    rules: Rules = setting((), "Looked at from top to bottom.", "live", max_length=500)

@@ -17,8 +17,8 @@ from pydantic_core import PydanticCustomError
 
 from laya_desktop.config.fields import (
     Integer,
-    Keyword,
     Name,
+    Names,
     Number,
     OptionalInteger,
     OptionalNumber,
@@ -26,7 +26,9 @@ from laya_desktop.config.fields import (
     Section,
     Switch,
     Text,
+    Words,
     empty_is_none,
+    null_is_empty,
     setting,
 )
 from laya_desktop.config.model_path import guess_backend, resolve
@@ -75,6 +77,7 @@ def _layers(value: object) -> object:
 
 
 Layers = Annotated[int | Literal["auto"], Field(union_mode="left_to_right"), BeforeValidator(_layers)]
+Template = Annotated[str, BeforeValidator(literal), Field(max_length=200_000)]
 
 
 class ModelEntry(Section):
@@ -103,8 +106,8 @@ class ModelEntry(Section):
     )
     gpu_layers: Layers = setting("auto", "Layers that run on the GPU; auto takes as many as fit.", "reload")
     keep_in_memory: Switch = setting(False, "Never unloaded to make room, except in an emergency.", "live")
-    aliases: tuple[Name, ...] = setting((), "Further names for this model.", "live", max_length=50)
-    tags: tuple[Keyword, ...] = setting((), "Words that rules can refer to.", "live", max_length=50)
+    aliases: Names = setting((), "Further names for this model.", "live", max_length=50)
+    tags: Words = setting((), "Words that rules can refer to.", "live", max_length=50)
     context_tokens: OptionalInteger = setting(
         None,
         "Context tokens of one stream of this model; executor.stream_buffer if absent.",
@@ -112,9 +115,7 @@ class ModelEntry(Section):
         ge=256,
         le=1_048_576,
     )
-    chat_template: Annotated[
-        str | None, BeforeValidator(literal), BeforeValidator(empty_is_none), Field(max_length=200_000)
-    ] = setting(
+    chat_template: Annotated[Template | None, BeforeValidator(empty_is_none)] = setting(
         None, "A Jinja chat template, or the path of a .jinja file; the model's own if absent.", "reload"
     )
 
@@ -250,14 +251,14 @@ class ServerConfig(Section):
         "127.0.0.1", "Address to listen on; 127.0.0.1 is this computer only.", "restart"
     )
     port: Integer = setting(8080, "Port to listen on; 0 takes a free one.", "restart", ge=0, le=65_535)
-    api_keys: tuple[Keyword, ...] = setting(
+    api_keys: Words = setting(
         (),
         "Keys of which clients must send one; none are needed if empty.",
         "live",
         max_length=1000,
         repr=False,
     )
-    cors_origins: tuple[Keyword, ...] = setting(
+    cors_origins: Words = setting(
         (), "Web pages that may call the server from a browser.", "restart", effective=False
     )
     allow_network: Switch = setting(
@@ -298,7 +299,7 @@ class Config(Section):
     """All settings. `Config()` has every default."""
 
     router: RouterConfig = setting(RouterConfig(), "Which model answers.", "live")
-    models: tuple[ModelEntry, ...] = setting(
+    models: Annotated[tuple[ModelEntry, ...], BeforeValidator(null_is_empty)] = setting(
         (),
         "The models, in the order in which they are shown; the starter model if empty.",
         "live",

@@ -73,7 +73,7 @@ def _check_file(path: Path) -> None:
     except ValueError as error:
         raise _missing(path, "this cannot be the path of a file") from error
     except OSError as error:
-        if path.is_symlink() and isinstance(error, FileNotFoundError):
+        if isinstance(error, FileNotFoundError) and path.is_symlink():
             raise _missing(path, f"it points to {os.readlink(path)}, which is missing") from error  # noqa: PTH115
         raise _missing(path, _reason(error)) from error
     if stat.S_ISDIR(mode):
