@@ -4,8 +4,10 @@ import asyncio
 import logging
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import psutil
 
 from laya_desktop.config.schema import Backend, ExecutorConfig, ModelEntry
@@ -14,13 +16,13 @@ from laya_desktop.core.events import ModelStatus
 from laya_desktop.core.paths import Paths
 from laya_desktop.core.types import LoadSpec, ModelInfo
 from laya_desktop.engine.catalog import inspect_model
-from laya_desktop.engine.runner import ModelRunner
+from laya_desktop.engine.runner import ModelRunner, Prepare
 from laya_desktop.worker.process import ExitSink, ReportSink, Worker, WorkerFactory, WorkerProcess
 
 log = logging.getLogger(__name__)
 
 StatusSink = Callable[[ModelStatus], None]
-Inspect = Callable[[LoadSpec], Awaitable[ModelInfo | None]]
+Inspect = Callable[[ModelEntry], Awaitable[ModelInfo | None]]
 MakeSpec = Callable[[ModelEntry, ExecutorConfig], LoadSpec]
 ExecutorFactory = Callable[[Paths, StatusSink], "Executor"]
 
@@ -55,10 +57,12 @@ class Executor:
             spec = self._make_spec(entry, settings)
             runner = previous.pop(entry.name, None)
             if runner is None:
-                runner = self._new_runner(spec)
+                runner = ModelRunner(
+                    spec, self._prepare(entry, spec), self._create_worker, self._load_turn, self._on_status
+                )
                 self._start(runner.inspect())
             elif runner.spec != spec:
-                runner.spec = spec
+                runner.configure(spec, self._prepare(entry, spec))
                 self._start(runner.inspect())
                 if runner.idle:
                     self._start(runner.unload())
@@ -93,12 +97,13 @@ class Executor:
         await asyncio.gather(*(runner.unload() for runner in self.runners))
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def _new_runner(self, spec: LoadSpec) -> ModelRunner:
-        async def inspect() -> ModelInfo | None:
-            return await self._inspect(runner.spec)
+    def _prepare(self, entry: ModelEntry, spec: LoadSpec) -> Prepare:
+        async def prepare() -> tuple[ModelInfo | None, LoadSpec]:
+            info = await self._inspect(entry)
+            template = await asyncio.to_thread(entry.template_source)
+            return info, msgspec.structs.replace(spec, chat_template=template)
 
-        runner = ModelRunner(spec, inspect, self._create_worker, self._load_turn, self._on_status)
-        return runner
+        return prepare
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
@@ -116,14 +121,14 @@ def create_executor(paths: Paths, on_status: StatusSink) -> Executor:
     return Executor(create_worker, load_spec, _inspect_file, on_status)
 
 
-async def _inspect_file(spec: LoadSpec) -> ModelInfo:
-    if spec.backend != Backend.GGUF:
+async def _inspect_file(entry: ModelEntry) -> ModelInfo:
+    if entry.backend != Backend.GGUF:
         raise LayaError(
             ErrorCode.BACKEND_MISSING,
-            f"The backend '{spec.backend}' is not part of this version.",
+            f"The backend '{entry.backend}' is not part of this version.",
             hint="Use a GGUF file for this model.",
         )
-    return await asyncio.to_thread(inspect_model, spec.path)
+    return await asyncio.to_thread(inspect_model, Path(entry.path))
 
 
 def load_spec(entry: ModelEntry, settings: ExecutorConfig) -> LoadSpec:

@@ -37,6 +37,8 @@ from laya_desktop.worker.protocol import (
 log = logging.getLogger(__name__)
 
 EventSink = Callable[[RequestEvent], None]
+Prepare = Callable[[], Awaitable[tuple[ModelInfo | None, LoadSpec]]]
+"""Reads a model's files before it is loaded: their metadata, and the spec with all that was read into it."""
 
 
 @dataclass
@@ -54,16 +56,16 @@ class ModelRunner:
     def __init__(
         self,
         spec: LoadSpec,
-        inspect: Callable[[], Awaitable[ModelInfo | None]],
+        prepare: Prepare,
         create_worker: WorkerFactory,
         load_turn: asyncio.Lock,
         on_status: Callable[[ModelStatus], None],
     ) -> None:
-        """`inspect` reads the file's metadata and raises LayaError with the reason if it is unusable;
+        """`prepare` reads what the files say and raises LayaError with the reason if they are unusable;
         `load_turn` is shared by all models, so that only one loads at a time."""
         self.spec = spec
         self.load_timeout_s = 300.0
-        self._inspect = inspect
+        self._prepare = prepare
         self._create_worker = create_worker
         self._load_turn = load_turn
         self._on_status = on_status
@@ -116,10 +118,15 @@ class ModelRunner:
             retry_at=self._backoff.retry_at,
         )
 
+    def configure(self, spec: LoadSpec, prepare: Prepare) -> None:
+        """Take over new settings; a loaded model keeps the old ones until it is loaded again."""
+        self.spec = spec
+        self._prepare = prepare
+
     async def inspect(self) -> None:
         """Read the file's metadata, so that its card and the router know it before it is loaded."""
         try:
-            self._info = await self._inspect()
+            self._info, _ = await self._prepare()
             if self._state is not ModelState.FAILED:
                 self._error = None
         except LayaError as error:
@@ -159,9 +166,9 @@ class ModelRunner:
         self._set(ModelState.LOADING, progress=0.0)
         try:
             async with self._load_turn:
-                self._info = await self._inspect()
+                self._info, spec = await self._prepare()
                 async with asyncio.timeout(self.load_timeout_s):
-                    self._loaded = await self._start_worker()
+                    self._loaded = await self._start_worker(spec)
             self._set(ModelState.WARM)
         except TimeoutError:
             await self._discard_worker()
@@ -183,7 +190,7 @@ class ModelRunner:
         finally:
             self._ready = None
 
-    async def _start_worker(self) -> LoadedInfo:
+    async def _start_worker(self, spec: LoadSpec) -> LoadedInfo:
         self._load_report = asyncio.get_running_loop().create_future()
         worker = self._create_worker(self.spec.name, self._on_report, self._on_exit)
         try:
@@ -193,7 +200,7 @@ class ModelRunner:
                 ErrorCode.MODEL_LOAD_FAILED, f"The worker of '{self.spec.name}' cannot start: {error}."
             ) from error
         self._worker = worker
-        worker.send(Load(self.spec))
+        worker.send(Load(spec))
         return await self._load_report
 
     async def _discard_worker(self) -> None:

@@ -32,8 +32,8 @@ def _fake_spec(scripts: dict[str, dict[str, object]]) -> Callable[[ModelEntry, E
     return make
 
 
-async def _fake_info(spec: LoadSpec) -> ModelInfo:
-    return ModelInfo(architecture="fake", size_bytes=len(spec.name), has_chat_template=True)
+async def _fake_info(entry: ModelEntry) -> ModelInfo:
+    return ModelInfo(architecture="fake", size_bytes=len(entry.name), has_chat_template=True)
 
 
 class CountedWorker(WorkerProcess):
