@@ -4,7 +4,6 @@ import asyncio
 import logging
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -15,14 +14,15 @@ from laya_desktop.core.errors import ErrorCode, LayaError
 from laya_desktop.core.events import ModelStatus
 from laya_desktop.core.paths import Paths
 from laya_desktop.core.types import LoadSpec, ModelInfo
-from laya_desktop.engine.catalog import inspect_model
+from laya_desktop.engine.catalog import inspect_model, model_parts
 from laya_desktop.engine.runner import ModelRunner, Prepare
 from laya_desktop.worker.process import ExitSink, ReportSink, Worker, WorkerFactory, WorkerProcess
 
 log = logging.getLogger(__name__)
 
 StatusSink = Callable[[ModelStatus], None]
-Inspect = Callable[[ModelEntry], Awaitable[ModelInfo | None]]
+Inspect = Callable[[ModelEntry], Awaitable[tuple[ModelInfo, str]]]
+"""Metadata of an entry's files, and the one of them to load."""
 MakeSpec = Callable[[ModelEntry, ExecutorConfig], LoadSpec]
 ExecutorFactory = Callable[[Paths, StatusSink], "Executor"]
 
@@ -98,10 +98,10 @@ class Executor:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _prepare(self, entry: ModelEntry, spec: LoadSpec) -> Prepare:
-        async def prepare() -> tuple[ModelInfo | None, LoadSpec]:
-            info = await self._inspect(entry)
+        async def prepare() -> tuple[ModelInfo, LoadSpec]:
+            info, file = await self._inspect(entry)
             template = await asyncio.to_thread(entry.template_source)
-            return info, msgspec.structs.replace(spec, chat_template=template)
+            return info, msgspec.structs.replace(spec, path=file, chat_template=template)
 
         return prepare
 
@@ -121,14 +121,18 @@ def create_executor(paths: Paths, on_status: StatusSink) -> Executor:
     return Executor(create_worker, load_spec, _inspect_file, on_status)
 
 
-async def _inspect_file(entry: ModelEntry) -> ModelInfo:
+async def _inspect_file(entry: ModelEntry) -> tuple[ModelInfo, str]:
     if entry.backend != Backend.GGUF:
         raise LayaError(
             ErrorCode.BACKEND_MISSING,
             f"The backend '{entry.backend}' is not part of this version.",
             hint="Use a GGUF file for this model.",
         )
-    return await asyncio.to_thread(inspect_model, Path(entry.path))
+    return await asyncio.to_thread(_read_files, entry.path)
+
+
+def _read_files(path: str) -> tuple[ModelInfo, str]:
+    return inspect_model(path), str(model_parts(path)[0])
 
 
 def load_spec(entry: ModelEntry, settings: ExecutorConfig) -> LoadSpec:

@@ -37,7 +37,7 @@ from laya_desktop.worker.protocol import (
 log = logging.getLogger(__name__)
 
 EventSink = Callable[[RequestEvent], None]
-Prepare = Callable[[], Awaitable[tuple[ModelInfo | None, LoadSpec]]]
+Prepare = Callable[[], Awaitable[tuple[ModelInfo, LoadSpec]]]
 """Reads a model's files before it is loaded: their metadata, and the spec with all that was read into it."""
 
 

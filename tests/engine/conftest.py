@@ -11,7 +11,7 @@ from laya_desktop.config.store import ConfigStore
 from laya_desktop.core.events import ModelStatus
 from laya_desktop.core.paths import Paths
 from laya_desktop.core.types import LoadSpec, ModelInfo
-from laya_desktop.engine.executor import Executor
+from laya_desktop.engine.executor import Executor, Inspect
 from laya_desktop.engine.handle import EngineHandle
 from laya_desktop.worker.process import WorkerProcess
 
@@ -32,8 +32,12 @@ def _fake_spec(scripts: dict[str, dict[str, object]]) -> Callable[[ModelEntry, E
     return make
 
 
-async def _fake_info(entry: ModelEntry) -> ModelInfo:
-    return ModelInfo(architecture="fake", size_bytes=len(entry.name), has_chat_template=True)
+def _fake_inspect(scripts: dict[str, dict[str, object]]) -> Inspect:
+    async def inspect(entry: ModelEntry) -> tuple[ModelInfo, str]:
+        info = ModelInfo(architecture="fake", size_bytes=len(entry.name), has_chat_template=True)
+        return info, json.dumps(scripts[entry.name])
+
+    return inspect
 
 
 class CountedWorker(WorkerProcess):
@@ -65,7 +69,7 @@ def start_engine(tmp_path: Path) -> Iterator[StartEngine]:
                     name, paths.logs / f"{name}.log", on_report, on_exit
                 ),
                 _fake_spec(scripts),
-                _fake_info,
+                _fake_inspect(scripts),
                 on_status,
             )
 
