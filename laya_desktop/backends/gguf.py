@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from laya_desktop.backends.base import Capabilities, StreamEvent
 from laya_desktop.backends.common.chat_template import ChatTemplate
 from laya_desktop.backends.common.pacing import PrefillPace
-from laya_desktop.backends.common.slots import Slot, choose_slot, common_prefix
+from laya_desktop.backends.common.slots import Slot, choose_slot
 from laya_desktop.backends.common.text_stream import TextStream
 from laya_desktop.core.errors import ErrorCode, LayaError
 from laya_desktop.core.events import (
@@ -31,6 +31,11 @@ from laya_desktop.core.types import LoadedInfo, LoadSpec, Message, Sampling, Tim
 
 if TYPE_CHECKING:
     from laya_desktop.backends.llama_native import Model, Sampler
+
+
+_BLOCK = 64
+"""llama.cpp computes attention of this many tokens and more by another kernel, which rounds differently.
+Prompts are computed in whole blocks and a rest, so that the pace does not decide which part gets which."""
 
 
 @dataclass(slots=True, eq=False)
@@ -99,16 +104,17 @@ class GgufBackend:
         )
 
     def _warm_up(self) -> None:
-        """Compute two tokens: it brings the weights into memory, shows whether this build runs on this
-        processor (with one token it may seem to), whether the cache can be trimmed, and the speed."""
-        started = time.perf_counter()
+        """Compute two tokens, twice. It brings the weights into memory and shows the speed, whether the cache
+        can be trimmed, and whether this build runs on this processor (with one token it may seem to)."""
         batch = self._model.batch
-        batch.clear()
-        batch.add([0, 0], 0, 0, wanted=True)
-        self._model.decode()
-        self._pace = PrefillPace(2, time.perf_counter() - started)
-        self._capabilities = Capabilities(trim=self._model.trim(0, 1))
-        self._model.forget(0)
+        for _ in range(2):
+            started = time.perf_counter()
+            batch.clear()
+            batch.add([0, 0], 0, 0, wanted=True)
+            self._model.decode()
+            self._pace = PrefillPace(2, time.perf_counter() - started)
+            self._capabilities = Capabilities(trim=self._model.trim(0, 1))
+            self._model.forget(0)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -172,7 +178,7 @@ class GgufBackend:
         while self._waiting and (slot := choose_slot(self._slots, self._waiting[0].prompt)):
             request = self._waiting.popleft()
             prompt, sampling = request.prompt, request.sampling
-            reused = self._reuse(slot, prompt)
+            reused = self._reuse(slot, prompt, sampling)
             room = self._context_tokens - len(prompt)
             self._uses += 1
             slot.last_used = self._uses
@@ -196,20 +202,21 @@ class GgufBackend:
                 ),
             )
 
-    def _reuse(self, slot: Slot, prompt: list[int]) -> int:
-        """Leave in the slot what it has in common with the prompt. The last prompt token is always computed
-        again: its logits are not kept."""
-        kept = min(common_prefix(slot.tokens, prompt), len(prompt) - 1)
+    def _reuse(self, slot: Slot, prompt: list[int], sampling: Sampling) -> int:
+        """Leave in the slot what serves the prompt; number of tokens."""
+        reproducible = sampling.seed is not None or sampling.temperature <= 0
+        kept = slot.reusable(prompt, reproducible=reproducible)
         if kept < len(slot.tokens):
             if not (kept and self._model.trim(slot.sequence, kept)):
                 self._model.forget(slot.sequence)
                 kept = 0
-            del slot.tokens[kept:]
+            slot.cut(kept)
         return kept
 
     def _compute(self) -> None:
         streams = self._running
-        prefilled, decoded = self._fill_batch(streams)
+        shared = not all(stream.prefilling for stream in streams)
+        prefilled = self._fill_batch(streams, self._pace.budget(shared=shared))
         started = time.perf_counter()
         try:
             self._model.decode()
@@ -217,43 +224,44 @@ class GgufBackend:
             self._fail_all(error)
             return
         now = time.perf_counter()
-        self._pace.measured(now - started, prefilled=prefilled, decoded=decoded)
+        self._pace.measured(now - started, prefilled=prefilled, shared=shared)
         for stream in tuple(streams):
             if stream.row >= 0:
                 self._draw(stream, now)
 
-    def _fill_batch(self, streams: Sequence[_Stream]) -> tuple[int, int]:
-        """Fill the batch, decoding streams first; number of prompt tokens and of others in it. The slots
-        then hold what they will hold once it is computed."""
+    def _fill_batch(self, streams: Sequence[_Stream], budget: int) -> int:
+        """Fill the batch, decoding streams first, with `budget` prompt tokens at most; number of prompt
+        tokens in it. The slots then hold what they will hold once it is computed."""
         batch = self._model.batch
         batch.clear()
-        decoded = 0
         for stream in streams:
             stream.row = -1
             if not stream.prefilling:
-                tokens = stream.slot.tokens
-                stream.row = batch.add([stream.last_token], len(tokens), stream.slot.sequence, wanted=True)
-                tokens.append(stream.last_token)
-                decoded += 1
-        budget = min(batch.room, self._pace.budget(decoding=decoded > 0))
+                slot, token = stream.slot, [stream.last_token]
+                stream.row = batch.add(token, len(slot.tokens), slot.sequence, wanted=True)
+                slot.append(token, 1)
+        budget = min(budget, batch.room)
         prefilled = 0
         for stream in streams:
             if budget > prefilled and stream.row < 0:
                 prefilled += self._add_prompt(stream, budget - prefilled)
-        return prefilled, decoded
+        return prefilled
 
     def _add_prompt(self, stream: _Stream, budget: int) -> int:
-        """Add the next chunk of a prompt, `budget` tokens at most."""
-        tokens, total = stream.slot.tokens, len(stream.prompt)
-        done = len(tokens)
-        chunk = stream.prompt[done : done + budget]
-        last = done + len(chunk) == total
-        row = self._model.batch.add(chunk, done, stream.slot.sequence, wanted=last)
-        if last:
+        """Add the next chunk of a prompt, `budget` tokens at most; number of tokens."""
+        slot, total = stream.slot, len(stream.prompt)
+        done = len(slot.tokens)
+        count = min(budget, total - done)
+        if count > _BLOCK:
+            count -= count % _BLOCK
+        chunk = stream.prompt[done : done + count]
+        is_last = done + count == total
+        row = self._model.batch.add(chunk, done, slot.sequence, wanted=is_last)
+        if is_last:
             stream.row = row
-        tokens += chunk
-        self._tell(stream.id, Prefill(done=len(tokens), total=total))
-        return len(chunk)
+        slot.append(chunk, _BLOCK)
+        self._tell(stream.id, Prefill(done=done + count, total=total))
+        return count
 
     def _draw(self, stream: _Stream, now: float) -> None:
         """Draw a stream's next token and tell what it means."""
@@ -312,7 +320,7 @@ class GgufBackend:
         """A step went wrong: nobody knows what the slots of its streams hold now."""
         for stream in tuple(self._running):
             self._model.forget(stream.slot.sequence)
-            stream.slot.tokens.clear()
+            stream.slot.cut(0)
             self._leave(stream, Failed(error=error.info))
 
 

@@ -1,31 +1,46 @@
 """How many prompt tokens one step may compute, so that nobody waits long for a step to end."""
 
 ALONE_S = 0.35
-"""Time of a step that only prefills. A Stop is noticed between steps."""
+"""Time of a step that only computes prompts. A Stop is noticed between steps."""
 
 SHARED_S = 0.09
 """Time of a step while others decode: longer ones would be seen as stutter in their text."""
 
+_FEWEST, _MOST = 4.0, 512.0
+
 
 class PrefillPace:
-    """Learns this machine's speed from the steps as they come."""
+    """Finds by trial what this machine computes in the time allowed, and follows it as it changes: with the
+    depth of the context, and with whatever else the machine does."""
 
     def __init__(self, tokens: int, seconds: float) -> None:
         """Start from a measured computation of a few tokens."""
-        self._tokens_per_s = tokens / max(seconds, 1e-6)
-        self._decode_s = seconds / tokens
+        self._step_s = seconds
+        """Time of a step without prompts."""
+        self._alone = _within_bounds(ALONE_S * tokens / seconds)
+        self._shared = _within_bounds(SHARED_S * tokens / seconds)
 
-    def budget(self, *, decoding: bool) -> int:
-        """Prompt tokens for the next step, at least one."""
-        # Where decoding alone takes that long, prompts still get on.
-        shared_s = max(SHARED_S - self._decode_s, 0.2 * self._decode_s)
-        seconds = shared_s if decoding else ALONE_S
-        return max(1, int(self._tokens_per_s * seconds))
+    def budget(self, *, shared: bool) -> int:
+        """Prompt tokens for the next step; `shared` with streams that decode."""
+        return int(self._shared if shared else self._alone)
 
-    def measured(self, seconds: float, *, prefilled: int, decoded: int) -> None:
-        """Learn from a step: `prefilled` prompt tokens and `decoded` others took `seconds`."""
+    def measured(self, seconds: float, *, prefilled: int, shared: bool) -> None:
+        """Learn from a step with `prefilled` prompt tokens."""
         if not prefilled:
-            self._decode_s += 0.2 * (seconds - self._decode_s)
-            return
-        prefill_s = max(seconds - self._decode_s, 0.1 * seconds) if decoded else seconds
-        self._tokens_per_s += 0.5 * (prefilled / prefill_s - self._tokens_per_s)
+            self._step_s += 0.2 * (seconds - self._step_s)
+        elif shared:
+            # Where a step takes so long in any case, prompts must still get on.
+            self._shared = _adapted(self._shared, prefilled, seconds, max(SHARED_S, 1.2 * self._step_s))
+        else:
+            self._alone = _adapted(self._alone, prefilled, seconds, max(ALONE_S, 2 * self._step_s))
+
+
+def _adapted(budget: float, prefilled: int, seconds: float, target_s: float) -> float:
+    estimate = prefilled * min(2.0, max(0.5, target_s / seconds))
+    if estimate < budget and seconds <= target_s:
+        return budget  # a short rest of a prompt says nothing about the most that fits
+    return _within_bounds((budget + estimate) / 2)
+
+
+def _within_bounds(tokens: float) -> float:
+    return max(_FEWEST, min(_MOST, tokens))

@@ -7,12 +7,33 @@ from dataclasses import dataclass, field
 @dataclass(slots=True, eq=False)
 class Slot:
     """One sequence of the cache. `tokens` is exactly what it holds, also after its answer has ended, so that
-    the next turn of the same chat finds it. `last_used` counts uses of all slots; 0 is never."""
+    the next turn of the same chat finds it. `origins` gives for each token the position of the first one of
+    the block that it was computed in. `last_used` counts uses of all slots; 0 is never."""
 
     sequence: int
     tokens: list[int] = field(default_factory=list)
+    origins: list[int] = field(default_factory=list)
     last_used: int = 0
     busy: bool = False
+
+    def append(self, tokens: Sequence[int], block: int) -> None:
+        """Note tokens that are computed together, in blocks of `block` that round alike."""
+        start = len(self.tokens)
+        self.origins += [start + at - at % block for at in range(len(tokens))]
+        self.tokens += tokens
+
+    def reusable(self, prompt: Sequence[int], *, reproducible: bool) -> int:
+        """How many tokens at the head of the slot serve `prompt`. Its last token is never among them, since
+        its logits are not kept. A block cut in two rounds differently from the whole: `reproducible` answers
+        start at the head of a block, so that the same request comes to the same text."""
+        kept = min(common_prefix(self.tokens, prompt), len(prompt) - 1)
+        if reproducible and kept < len(self.tokens):
+            return self.origins[kept]
+        return kept
+
+    def cut(self, kept: int) -> None:
+        """Note that only the first `kept` tokens are left."""
+        del self.tokens[kept:], self.origins[kept:]
 
 
 def common_prefix(left: Sequence[int], right: Sequence[int]) -> int:
