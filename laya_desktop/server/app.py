@@ -69,8 +69,9 @@ async def _api_error(request: Request, error: Exception) -> Response:
 
 
 async def _unexpected(request: Request, error: Exception) -> Response:
-    """A defect of ours: the log has the traceback, the client a sentence."""
+    """A defect of ours: the log has the traceback, the client a sentence. uvicorn then closes the connection,
+    which a client that keeps it must know."""
     answer = ApiError(
         500, "Something went wrong in Laya Desktop. Its log says more.", code=ErrorCode.INTERNAL.value
     )
-    return _json(answer.payload(), 500)
+    return _json(answer.payload(), 500, {"connection": "close"})

@@ -22,6 +22,15 @@ _ABORT_WAIT_S = 2.0
 _BOTH_LOOPBACKS = ("localhost", "127.0.0.1")
 
 
+class PortTakenError(LayaError):
+    """The port is in use. `free_port` was free a moment ago; None if none was found nearby."""
+
+    def __init__(self, message: str, free_port: int | None) -> None:
+        hint = f"Port {free_port} is free." if free_port else "Choose another port."
+        super().__init__(ErrorCode.INVALID_REQUEST, message, hint=hint)
+        self.free_port = free_port
+
+
 class Listener:
     """A running server. Make it with `open`; its methods run on the engine's loop."""
 
@@ -36,7 +45,7 @@ class Listener:
         """Listen on `host` and `port`; 0 takes a free port. Run it by `EngineHandle.run`.
 
         127.0.0.1 and localhost also listen on ::1 where there is IPv6, because clients may try that first.
-        Raises LayaError if the port is taken, the address is not ours or the settings forbid it.
+        Raises PortTakenError, or LayaError if the address is not ours or the settings forbid it.
         """
         check_exposure(handle.config.server, host)
         sockets = await asyncio.to_thread(bind, host, port)
@@ -82,7 +91,7 @@ class Listener:
 
 
 def bind(host: str, port: int) -> list[socket.socket]:
-    """Listening sockets for `host` and `port`, all on the same port. Blocks. Raises LayaError."""
+    """Listening sockets for `host`, all on the same port. Blocks. Raises PortTakenError or LayaError."""
     try:
         return _bind(host, port)
     except OSError as error:
@@ -135,14 +144,10 @@ def _listen(family: int, address: tuple[object, ...]) -> socket.socket:
     return sock
 
 
-def _taken(host: str, port: int) -> LayaError:
+def _taken(host: str, port: int) -> PortTakenError:
     owner = _owner(port)
-    free = _next_free(host, port)
-    return LayaError(
-        ErrorCode.INVALID_REQUEST,
-        f"Port {port} is in use{f' by {owner}' if owner else ''}.",
-        hint=f"Port {free} is free." if free else "Choose another port.",
-    )
+    message = f"Port {port} is in use{f' by {owner}' if owner else ''}."
+    return PortTakenError(message, _next_free(host, port))
 
 
 def _owner(port: int) -> str:

@@ -14,7 +14,7 @@ import pytest
 
 from laya_desktop.core.errors import LayaError
 from laya_desktop.core.events import Delta
-from laya_desktop.server.listener import Listener
+from laya_desktop.server.listener import Listener, PortTakenError
 
 from .scripted import WAIT_S, Server, accepted, finished, hang_after, read_all, read_until, routed
 
@@ -38,11 +38,12 @@ def taken():
 
 
 def test_a_taken_port_names_its_owner_and_a_free_one(handle, taken):
-    with pytest.raises(LayaError) as caught:
+    with pytest.raises(PortTakenError) as caught:
         open_listener(handle, port=taken)
     assert f"Port {taken} is in use by" in caught.value.info.message
     assert str(os.getpid()) in caught.value.info.message
-    free = int(caught.value.info.hint.split()[1])
+    free = caught.value.free_port
+    assert caught.value.info.hint == f"Port {free} is free."
     listener = open_listener(handle, port=free)
     assert listener.port == free
     close(handle, listener)
