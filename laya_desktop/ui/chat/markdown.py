@@ -39,6 +39,7 @@ class Kind(Enum):
     CODE = auto()
     TABLE = auto()
     RULE = auto()
+    PLAIN = auto()
 
 
 Row = tuple[tuple[Span, ...], ...]
@@ -330,6 +331,26 @@ class MarkdownStream:
         self._tail = ""
         fence.in_line = fence.begun = True
         return []
+
+
+class PlainStream:
+    """The same interface for text that is no Markdown: one block that grows."""
+
+    def __init__(self) -> None:
+        self._text = ""
+        self._committed = 0
+
+    def feed(self, text: str) -> None:
+        self._text += text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
+
+    def update(self, *, final: bool = False) -> Change:
+        """Everything fed since the last call, committed."""
+        keep, text = self._committed, self._text
+        if not text:
+            return Change(keep, [], keep)
+        self._text = ""
+        self._committed += 1
+        return Change(keep, [Block(Kind.PLAIN, (Span(text),), joins=keep > 0)], self._committed)
 
 
 def parse(text: str) -> list[Block]:

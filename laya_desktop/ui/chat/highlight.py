@@ -1,0 +1,139 @@
+"""Colours for code, in steps small enough to fit between two frames. UI thread only."""
+
+import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from PySide6.QtGui import QColor, QTextBlock, QTextCharFormat, QTextLayout
+
+from laya_desktop.ui import theme
+from laya_desktop.ui.chat.document import AnswerDocument
+from laya_desktop.ui.chat.formats import Prop
+
+LIMIT = 50_000
+"""Characters of code above which it stays plain."""
+_TOKENS_PER_STEP = 40
+_LINES_PER_STEP = 20
+_ASTRAL = re.compile("[\U00010000-\U0010ffff]")
+_lexers = ThreadPoolExecutor(1, thread_name_prefix="lexers")  # loading one takes up to 50 ms
+
+
+def highlight(document: AnswerDocument, position: int) -> Iterator[bool]:
+    """Colour the code around `position` in steps of well under a millisecond.
+
+    Yields whether there is more to do at once; False means that it waits for its lexer to be loaded.
+    """
+    first, last = document.code_lines(position)
+    language = first.blockFormat().property(Prop.LANGUAGE)
+    if not language or last.position() + last.length() - first.position() > LIMIT:
+        return
+    lexer = _lexers.submit(_lexer, str(language))
+    while not lexer.done():
+        yield False
+    found = lexer.result()
+    if found is None:
+        return
+    lines, text = _lines(first, last)
+    yield True
+    colours = _colours()
+    at_line, begin = 0, 0
+    ranges: list[QTextLayout.FormatRange] = []
+    for count, (start, kind, value) in enumerate(found.get_tokens_unprocessed(text)):
+        if count % _TOKENS_PER_STEP == 0:
+            yield True
+        made = _look_up(colours, kind)
+        at, end = start, start + len(value)
+        while made is not None and at < end and at_line < len(lines):
+            line, length = lines[at_line]
+            if at >= begin + length:
+                _colour(document, line, ranges)
+                begin += length
+                at_line, ranges = at_line + 1, []
+                if at_line % _LINES_PER_STEP == 0:
+                    yield True
+                continue
+            one = QTextLayout.FormatRange()
+            one.start = at - begin
+            one.length = min(end, begin + length) - at
+            one.format = made
+            ranges.append(one)
+            at = begin + length
+    if at_line < len(lines):
+        _colour(document, lines[at_line][0], ranges)
+
+
+def _lines(first: QTextBlock, last: QTextBlock) -> tuple[list[tuple[QTextBlock, int]], str]:
+    """The paragraphs of the code with their lengths (newlines count where they are in the text)."""
+    lines: list[tuple[QTextBlock, int]] = []
+    parts: list[str] = []
+    block = first
+    while True:
+        # Qt counts UTF-16 units, Python characters.
+        parts.append(_ASTRAL.sub("\ufffd\ufffd", block.text()))
+        following = block.next()
+        seam = block != last and following.blockFormat().hasProperty(Prop.SEAM)
+        if not seam:
+            parts.append("\n")
+        lines.append((block, len(parts[-1]) if seam else len(parts[-2]) + 1))
+        if block == last:
+            return lines, "".join(parts)
+        block = following
+
+
+def _colour(document: AnswerDocument, block: QTextBlock, ranges: list[QTextLayout.FormatRange]) -> None:
+    if not block.isValid():
+        return
+    layout = block.layout()
+    if ranges or layout.formats():
+        layout.setFormats(ranges)
+        document.markContentsDirty(block.position(), block.length())
+
+
+def _colours() -> dict[object, QTextCharFormat]:
+    from pygments.token import Token
+
+    tokens = theme.current()
+    table = {
+        Token.Keyword: tokens.code_keyword,
+        Token.Operator.Word: tokens.code_keyword,
+        Token.Name.Tag: tokens.code_keyword,
+        Token.Keyword.Type: tokens.code_name,
+        Token.Name.Builtin: tokens.code_name,
+        Token.Name.Function: tokens.code_name,
+        Token.Name.Class: tokens.code_name,
+        Token.Name.Decorator: tokens.code_name,
+        Token.Name.Attribute: tokens.code_name,
+        Token.Literal.String: tokens.code_string,
+        Token.Generic.Inserted: tokens.code_string,
+        Token.Literal.Number: tokens.code_number,
+        Token.Keyword.Constant: tokens.code_number,
+        Token.Comment: tokens.code_comment,
+        Token.Generic.Deleted: tokens.danger,
+    }
+    result: dict[object, QTextCharFormat] = {}
+    for kind, colour in table.items():
+        made = QTextCharFormat()
+        made.setForeground(QColor(colour))
+        result[kind] = made
+    return result
+
+
+def _look_up(colours: dict[object, QTextCharFormat], kind: object) -> QTextCharFormat | None:
+    while kind is not None:
+        made = colours.get(kind)
+        if made is not None:
+            return made
+        kind = getattr(kind, "parent", None)
+    return None
+
+
+def _lexer(language: str) -> Any:
+    """A Pygments lexer, or None. Runs in a thread of its own."""
+    from pygments.lexers import get_lexer_by_name
+    from pygments.util import ClassNotFound
+
+    try:
+        return get_lexer_by_name(language.lower(), stripnl=False, ensurenl=False)
+    except ClassNotFound:
+        return None

@@ -1,0 +1,499 @@
+"""The column of messages: thousands of them, a few widgets. UI thread only.
+
+Every message has a height, estimated until it has been on screen at this width. What is visible gets a
+recycled `MessageView`; the rest costs one small object. The place of the reader is an *anchor*, a message
+and where its top is, or the end: corrections of heights elsewhere never move what is being read.
+"""
+
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import accumulate
+from time import perf_counter
+from typing import Any, Final
+
+from PySide6.QtCore import QPoint, QRect, Qt, QTimer, Signal
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QMouseEvent, QPalette, QResizeEvent, QShowEvent
+from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QWidget
+
+from laya_desktop.ui import theme
+from laya_desktop.ui.chat.link_popover import LinkPopover
+from laya_desktop.ui.chat.message_view import MessageData, MessageView, estimate
+from laya_desktop.ui.widgets import Retranslating, button
+
+__all__ = ["MessageData", "Transcript"]
+
+COLUMN: Final = 760
+"""Widest column, in pixels."""
+_FLUSH_MS: Final = 33
+_FLUSH_BUDGET_S: Final = 0.008
+_BIND_BUDGET_S: Final = 0.012
+_WORK_MS: Final = 8
+_WORK_BUDGET_S: Final = 0.004
+_SPARE: Final = 16
+_NEAR_END: Final = 4
+
+
+@dataclass(slots=True)
+class _Item:
+    """A message and its height. `width` is the one that `height` was measured at, 0 for an estimate."""
+
+    data: MessageData
+    height: int = 0
+    width: int = 0
+    known: dict[int, int] = field(default_factory=dict)  # heights by width
+
+
+class Transcript(Retranslating, QAbstractScrollArea):
+    """Shows a conversation; follows its end until the reader scrolls up."""
+
+    link_activated = Signal(str)
+    """An address the reader has confirmed to open."""
+    retry_requested = Signal(str)
+    why_requested = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        # Always on, so that its coming never changes the width; the style hides one that has no use.
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.viewport().setBackgroundRole(QPalette.ColorRole.Window)
+        self.viewport().setAutoFillBackground(True)
+        self.verticalScrollBar().setSingleStep(theme.S5)
+        self._items: list[_Item] = []
+        self._index: dict[str, int] = {}
+        self._views: dict[str, MessageView] = {}
+        self._spare: OrderedDict[str, MessageView] = OrderedDict()
+        self._tops: list[int] = []
+        self._follow = True
+        self._anchor = (0, 0)  # message, pixels of its top below the viewport's
+        self._placing = False
+        self._value = 0
+        self._buffers: dict[str, list[str]] = {}
+        self._flush_timer = self._timer(_FLUSH_MS, self.flush)
+        self._work_timer = self._timer(_WORK_MS, self._work)
+        self._drag_timer = self._timer(_FLUSH_MS, self._scroll_by_drag)
+        self._drag_at = QPoint()
+        self._jump = button()
+        self._jump.setParent(self)
+        self._jump.hide()
+        self._jump.clicked.connect(self.scroll_to_end)
+        self._popover = LinkPopover(self)
+        self._popover.opened.connect(self.link_activated)
+        theme.notifier().changed.connect(self._recolour)
+        self.retranslate()
+
+    def _timer(self, interval: int, slot: Any) -> QTimer:
+        timer = QTimer(self)
+        timer.setSingleShot(True)
+        timer.setInterval(interval)
+        timer.setTimerType(Qt.TimerType.PreciseTimer)
+        timer.timeout.connect(slot)
+        return timer
+
+    def retranslate(self) -> None:
+        self.setAccessibleName(self.tr("Conversation"))
+        self._jump.setText(self.tr("↓ Latest"))
+        self._jump.setAccessibleName(self.tr("Jump to the latest message"))
+        self._place_jump()
+
+    # Messages
+
+    def set_messages(self, messages: Iterable[MessageData]) -> None:
+        """Show another conversation, at its end."""
+        self.clear()
+        width = self._column_width()
+        for data in messages:
+            self._index[data.id] = len(self._items)
+            self._items.append(_Item(data, estimate(data, width)))
+        self._arrange()
+
+    def append(self, message: MessageData) -> None:
+        """Add a message. The user's own brings the view to the end."""
+        self._index[message.id] = len(self._items)
+        self._items.append(_Item(message, estimate(message, self._column_width())))
+        if message.role == "user":
+            self._follow = True
+        self._arrange()
+
+    def remove(self, message_id: str) -> None:
+        """Take a message away."""
+        at = self._index.get(message_id)
+        if at is None:
+            return
+        self._release(message_id)
+        self._forget(message_id)
+        self._buffers.pop(message_id, None)
+        del self._items[at]
+        self._index = {item.data.id: index for index, item in enumerate(self._items)}
+        if self._anchor[0] > at:
+            self._anchor = (self._anchor[0] - 1, self._anchor[1])
+        self._arrange()
+
+    def clear(self) -> None:
+        """Show nothing."""
+        for message_id in list(self._views):
+            self._release(message_id)
+        for message_id in list(self._spare):
+            self._forget(message_id)
+        self._items.clear()
+        self._index.clear()
+        self._buffers.clear()
+        self._follow, self._anchor = True, (0, 0)
+        self._popover.hide()
+        self._arrange()
+
+    def stream_text(self, message_id: str, text: str) -> None:
+        """Add text to a streaming message. Cheap: it is shown with the next flush, 30 times a second."""
+        if message_id in self._index:
+            self._buffers.setdefault(message_id, []).append(text)
+            self._schedule()
+
+    def update_message(self, message_id: str, **fields: Any) -> None:
+        """Change fields of a message; shown with the next flush. A new `text` replaces the old one."""
+        at = self._index.get(message_id)
+        if at is None:
+            return
+        item = self._items[at]
+        self._take_buffer(message_id)
+        text = fields.pop("text", item.data.text)
+        streamed = item.data.state == "streaming"
+        for name, value in fields.items():
+            setattr(item.data, name, value)
+        view = self._views.get(message_id)
+        if text != item.data.text:
+            item.data.text = text
+            if view is not None:
+                view.show_message(item.data)
+        elif view is not None:
+            if streamed and item.data.state != "streaming":
+                view.body.finish()
+            view.refresh()
+        if view is None:
+            self._forget(message_id)
+        item.width = 0
+        item.known.clear()
+        self._buffers.setdefault(message_id, [])
+        self._schedule()
+
+    def finish(self, message_id: str, **fields: Any) -> None:
+        """The message is complete, unless `fields` names another state."""
+        self.update_message(message_id, **{"state": "complete", **fields})
+
+    def message(self, message_id: str) -> MessageData:
+        """What is shown of a message. Raises KeyError."""
+        return self._items[self._index[message_id]].data
+
+    def flush(self) -> None:
+        """Show what has been streamed since the last time."""
+        begun = perf_counter()
+        waiting = list(self._buffers)
+        for message_id in waiting:
+            self._take_buffer(message_id)
+        self._buffers.clear()
+        left = False
+        for message_id in waiting:
+            view = self._views.get(message_id)
+            if view is not None:
+                left |= view.body.advance(_FLUSH_BUDGET_S)
+                self._items[self._index[message_id]].width = 0
+        self._arrange()
+        took_ms = round((perf_counter() - begun) * 1000)
+        # A machine that is too slow for 30 Hz gets fewer flushes, not a busier thread.
+        self._flush_timer.setInterval(max(_FLUSH_MS, 3 * took_ms))
+        if left:
+            self._work_timer.start()
+
+    def _schedule(self) -> None:
+        if not self._flush_timer.isActive():
+            self._flush_timer.start()
+
+    def _take_buffer(self, message_id: str) -> None:
+        pieces = self._buffers.get(message_id)
+        if not pieces:
+            return
+        text = "".join(pieces)
+        pieces.clear()
+        item = self._items[self._index[message_id]]
+        had_text = bool(item.data.text)
+        item.data.text += text
+        view = self._views.get(message_id)
+        if view is None:
+            self._forget(message_id)
+            item.width = 0
+            return
+        view.body.feed(text)
+        if not had_text:
+            view.refresh()
+
+    # Views
+
+    def _bind(self, item: _Item) -> MessageView:
+        message_id = item.data.id
+        view = self._spare.pop(message_id, None)
+        if view is None:
+            if len(self._spare) >= _SPARE:
+                _, view = self._spare.popitem(last=False)
+            else:
+                view = self._new_view()
+            view.show_message(item.data)
+        self._views[message_id] = view
+        return view
+
+    def _new_view(self) -> MessageView:
+        view = MessageView(self.viewport())
+        view.retry_requested.connect(self.retry_requested)
+        view.why_requested.connect(self.why_requested)
+        view.link_clicked.connect(self._ask_link)
+        view.dragged_beyond.connect(self._drag)
+        return view
+
+    def _release(self, message_id: str) -> None:
+        view = self._views.pop(message_id, None)
+        if view is None:
+            return
+        view.hide()
+        self._spare[message_id] = view
+        if len(self._spare) > 2 * _SPARE:
+            _, oldest = self._spare.popitem(last=False)
+            oldest.deleteLater()
+
+    def _forget(self, message_id: str) -> None:
+        """A spare view's content is out of date; it is the first to be reused."""
+        view = self._spare.pop(message_id, None)
+        if view is not None:
+            key = f"\0{id(view)}"
+            self._spare[key] = view
+            self._spare.move_to_end(key, last=False)
+
+    # Geometry
+
+    def _column_width(self) -> int:
+        return max(120, min(COLUMN, self.viewport().width() - 2 * theme.S5))
+
+    def _arrange(self) -> None:
+        """Measure and place what is visible. The reader's place stays where it is."""
+        if self._placing or not self.isVisible():
+            return
+        self._placing = True
+        width, page = self._column_width(), self.viewport().height()
+        deadline = perf_counter() + _BIND_BUDGET_S
+        for _ in range(12):
+            self._sum_up()
+            value = self._wanted_value(page)
+            first, last = self._range(value, page)
+            changed = False
+            for item in self._items[first:last]:
+                changed |= self._measure(item, width, deadline)
+            if not changed:
+                break
+        self._place(value, first, last, width, page)
+        self._placing = False
+        self._show_jump()
+        self._plan_work()
+
+    def _sum_up(self) -> None:
+        steps = (item.height + theme.S5 for item in self._items)
+        self._tops = list(accumulate(steps, initial=theme.S5))
+
+    def _wanted_value(self, page: int) -> int:
+        maximum = max(0, self._tops[-1] - page)
+        if self._follow or not self._items:
+            return maximum
+        index, offset = self._anchor
+        return max(0, min(maximum, self._tops[min(index, len(self._items) - 1)] - offset))
+
+    def _range(self, value: int, page: int) -> tuple[int, int]:
+        """Messages that are visible when scrolled to `value`, as a slice."""
+        first = max(0, bisect_right(self._tops, value) - 1)
+        last = bisect_right(self._tops, value + page)
+        return first, min(last, len(self._items))
+
+    def _measure(self, item: _Item, width: int, deadline: float) -> bool:
+        """Give a message its view and its true height. Whether that was another."""
+        view = self._views.get(item.data.id)
+        if view is not None and item.width == width:
+            return False
+        if view is None:
+            view = self._bind(item)
+            view.body.advance(max(0.0, deadline - perf_counter()))
+        height = view.arrange(width)
+        item.width = width
+        if view.body.is_loaded():
+            if len(item.known) > 8:
+                item.known.clear()
+            item.known[width] = height
+        changed = height != item.height
+        item.height = height
+        return changed
+
+    def _place(self, value: int, first: int, last: int, width: int, page: int) -> None:
+        bar = self.verticalScrollBar()
+        bar.setPageStep(page)
+        bar.setRange(0, max(0, self._tops[-1] - page))
+        bar.setValue(value)
+        moved = self._value - value
+        self._value = value
+        if moved and abs(moved) < page:
+            self.viewport().scroll(0, moved)  # copies the pixels instead of painting them again
+        left = (self.viewport().width() - width) // 2
+        keep = self._kept(value, page)
+        for message_id in [one for one in self._views if self._index[one] not in keep]:
+            self._release(message_id)
+        for message_id, view in self._views.items():
+            at = self._index[message_id]
+            area = QRect(left, self._tops[at] - value, width, self._items[at].height)
+            if view.geometry() != area:
+                view.setGeometry(area)
+            if view.isHidden():
+                view.show()
+
+    def _kept(self, value: int, page: int) -> range:
+        """Messages whose views stay: visible ones and those within a page of them."""
+        first, last = self._range(max(0, value - page), 3 * page)
+        return range(first, last)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        width = self._column_width()
+        for item in self._items:
+            if item.width != width:
+                known = item.known.get(width)
+                item.height = known if known is not None else estimate(item.data, width)
+        self._arrange()
+        self._place_jump()
+        self._popover.hide()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._arrange()
+
+    # Work between frames
+
+    def _plan_work(self) -> None:
+        if not self._work_timer.isActive() and self._next_task() is not None:
+            self._work_timer.start()
+
+    def _next_task(self) -> MessageView | _Item | None:
+        """What to do when there is time: text not yet in, code not yet coloured, a neighbour not built."""
+        busy = None
+        for view in self._views.values():
+            if not view.body.is_loaded():
+                return view
+            if view.body.has_work():
+                busy = view
+        return busy or self._neighbour()
+
+    def _neighbour(self) -> _Item | None:
+        page = self.viewport().height()
+        first, last = self._range(max(0, self._value - page // 2), 2 * page)
+        for item in self._items[first:last]:
+            if item.data.id not in self._views:
+                return item
+        return None
+
+    def _work(self) -> None:
+        task = self._next_task()
+        if task is None or not self.isVisible():
+            return
+        width = self._column_width()
+        if isinstance(task, _Item):
+            self._measure(task, width, perf_counter() + _WORK_BUDGET_S)
+        else:
+            item = self._items[self._index[task.data.id]]
+            if not task.body.is_loaded():
+                task.body.advance(_WORK_BUDGET_S)
+                item.width = 0
+            else:
+                task.body.work(_WORK_BUDGET_S)
+                item.width = 0
+        self._arrange()
+
+    # Scrolling
+
+    def scroll_to_end(self) -> None:
+        """Go to the end and follow it."""
+        self._follow = True
+        self._arrange()
+
+    def scrollContentsBy(self, dx: int, dy: int) -> None:
+        if self._placing:
+            return
+        bar = self.verticalScrollBar()
+        value = bar.value()
+        self._follow = value >= bar.maximum() - _NEAR_END
+        self._popover.hide()
+        if self._items:
+            first, last = self._range(value, self.viewport().height())
+            # The first message that begins on screen; one that fills it is held by its own top.
+            index = first + 1 if first + 1 < last and self._tops[first] < value else first
+            index = min(index, len(self._items) - 1)
+            self._anchor = (index, self._tops[index] - value)
+        self._arrange()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        bar = self.verticalScrollBar()
+        page = max(1, self.viewport().height() - 2 * theme.S5)
+        back = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+        steps = {
+            Qt.Key.Key_Up: -2 * theme.S5,
+            Qt.Key.Key_Down: 2 * theme.S5,
+            Qt.Key.Key_PageUp: -page,
+            Qt.Key.Key_PageDown: page,
+            Qt.Key.Key_Space: -page if back else page,
+            Qt.Key.Key_Home: -bar.maximum(),
+            Qt.Key.Key_End: bar.maximum(),
+        }
+        step = steps.get(Qt.Key(event.key()))
+        if step is None:
+            event.ignore()
+        else:
+            bar.setValue(bar.value() + step)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        self._popover.hide()
+
+    def _drag(self, at: QPoint) -> None:
+        self._popover.hide()
+        self._drag_at = self.viewport().mapFromGlobal(at)
+        if not self.viewport().rect().contains(self._drag_at) and not self._drag_timer.isActive():
+            self._drag_timer.start()
+
+    def _scroll_by_drag(self) -> None:
+        """Scroll while a selection is dragged beyond an edge, faster the farther it is."""
+        area = self.viewport().rect()
+        y = self._drag_at.y()
+        beyond = y if y < 0 else max(0, y - area.height())
+        if beyond and QGuiApplication.mouseButtons() & Qt.MouseButton.LeftButton:
+            bar = self.verticalScrollBar()
+            bar.setValue(bar.value() + max(-100, min(100, beyond // 2)))
+            self._drag_timer.start()
+
+    # Around the messages
+
+    def _show_jump(self) -> None:
+        page = self.viewport().height()
+        below = self.verticalScrollBar().maximum() - self._value
+        streaming = bool(self._items) and self._items[-1].data.state == "streaming"
+        shown = not self._follow and (below > page or (streaming and below > theme.S5))
+        if shown == self._jump.isHidden():
+            self._jump.setVisible(shown)
+            self._place_jump()
+
+    def _place_jump(self) -> None:
+        size = self._jump.sizeHint()
+        x = (self.viewport().width() - size.width()) // 2
+        self._jump.setGeometry(QRect(QPoint(x, self.height() - size.height() - theme.S3), size))
+        self._jump.raise_()
+
+    def _ask_link(self, address: str, at: QPoint) -> None:
+        self._popover.ask(address, self.mapFromGlobal(at))
+
+    def _recolour(self) -> None:
+        for view in self._views.values():
+            view.recolour()
+        for message_id in list(self._spare):
+            self._forget(message_id)
+        self._plan_work()
