@@ -28,16 +28,20 @@ class PrefillPace:
         """Learn from a step with `prefilled` prompt tokens."""
         if not prefilled:
             self._step_s += 0.2 * (seconds - self._step_s)
-        elif shared:
-            # Where a step takes so long in any case, prompts must still get on.
-            self._shared = _adapted(self._shared, prefilled, seconds, max(SHARED_S, 1.2 * self._step_s))
+            return
+        # Where a step takes so long in any case, prompts must still get on.
+        if shared:
+            allowed = max(SHARED_S - self._step_s, 0.2 * self._step_s)
+            self._shared = _adapted(self._shared, prefilled, seconds - self._step_s, allowed)
         else:
-            self._alone = _adapted(self._alone, prefilled, seconds, max(ALONE_S, 2 * self._step_s))
+            allowed = max(ALONE_S - self._step_s, self._step_s)
+            self._alone = _adapted(self._alone, prefilled, seconds - self._step_s, allowed)
 
 
-def _adapted(budget: float, prefilled: int, seconds: float, target_s: float) -> float:
-    estimate = prefilled * min(2.0, max(0.5, target_s / seconds))
-    if estimate < budget and seconds <= target_s:
+def _adapted(budget: float, prefilled: int, taken_s: float, allowed_s: float) -> float:
+    """A better budget, given what `prefilled` tokens took on top of a step without any."""
+    estimate = prefilled * min(2.0, max(0.5, allowed_s / max(taken_s, 1e-6)))
+    if estimate < budget and taken_s <= allowed_s:
         return budget  # a short rest of a prompt says nothing about the most that fits
     return _within_bounds((budget + estimate) / 2)
 
