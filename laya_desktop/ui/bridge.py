@@ -41,7 +41,7 @@ _log = logging.getLogger(__name__)
 
 
 class Bridge(QObject):
-    """Lives in the UI thread; every public method is called there, and every signal and callback comes there."""
+    """Lives in the UI thread: its methods are called there, its signals and callbacks come there."""
 
     models_changed = Signal(tuple)
     """All models (`ModelStatus`), in config order."""
@@ -83,6 +83,11 @@ class Bridge(QObject):
         return self._handle.config
 
     @property
+    def config_problems(self) -> tuple[str, ...]:
+        """What is wrong with the config file; empty if it is in effect."""
+        return self._handle.config_problems
+
+    @property
     def models(self) -> tuple[ModelStatus, ...]:
         """Every model as last delivered, in config order."""
         return tuple(self._models.values())
@@ -108,7 +113,7 @@ class Bridge(QObject):
         self.config_applied.emit()
 
     def submit(self, request: ChatRequest, on_events: OnEvents) -> None:
-        """Submit a request; `on_events` gets its events in batches, the last one ending in a terminal event."""
+        """Submit a request; `on_events` gets its events in batches, the terminal event last."""
         self._listeners[request.id] = on_events
         request_id = request.id
         self._handle.submit(request, lambda event: self._post((request_id, event)))
@@ -119,11 +124,15 @@ class Bridge(QObject):
 
     def load(self, model: str, on_error: OnError) -> None:
         """Warm a model."""
-        self._follow(self._handle.load(model), None, on_error)
+        self._ask(lambda: self._handle.load(model), on_error)
 
     def unload(self, model: str, on_error: OnError) -> None:
         """Free a model."""
-        self._follow(self._handle.unload(model), None, on_error)
+        self._ask(lambda: self._handle.unload(model), on_error)
+
+    def set_config(self, key: str, value: object, on_error: OnError) -> None:
+        """Write one setting (`ui.theme`) to the config file and apply it."""
+        self._ask(lambda: self._handle.set_config(key, value), on_error)
 
     def background(
         self,

@@ -6,7 +6,8 @@ from PySide6.QtCore import QByteArray, QRectF, Qt
 from PySide6.QtGui import QColor, QIcon, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
-from laya_desktop.ui import resources, theme
+from laya_desktop.core.resources import resource
+from laya_desktop.ui import theme
 
 _SCALES = (1.0, 1.25, 1.5, 2.0, 3.0)
 
@@ -43,7 +44,7 @@ def logo() -> QIcon:
 
 @cache
 def _source(name: str) -> bytes:
-    return resources.path("icons", f"{name}.svg").read_bytes()
+    return resource(f"icons/{name}.svg").read_bytes()
 
 
 @cache

@@ -1,0 +1,229 @@
+"""The composition root of the desktop app: the one module that knows every part."""
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from laya_desktop.ui.platform import display
+
+if TYPE_CHECKING:
+    from PySide6.QtWidgets import QApplication
+
+    from laya_desktop.core.errors import ErrorInfo
+    from laya_desktop.core.paths import Paths
+    from laya_desktop.server.listener import Listener
+
+_CLOSE_SERVER_S = 3.0
+
+
+def main(config: Path | None = None, *, smoke: bool = False) -> int:
+    """Open the window and run until it is closed. Returns the exit status: 2 where no window can be opened.
+
+    `config` replaces the user's config file. `smoke` asks one question in the window, prints what came and
+    quits; without a screen it does so offscreen.
+    """
+    if smoke and sys.platform == "linux" and not _has_screen():
+        os.environ["QT_QPA_PLATFORM"] = "offscreen"
+    problem = display.problem()
+    if problem:
+        print(problem, file=sys.stderr)
+        return 2
+    try:
+        import PySide6.QtWidgets  # noqa: F401
+    except ImportError as error:
+        print(f"Qt cannot be loaded: {error}", file=sys.stderr)
+        return 2
+    from laya_desktop.core.paths import Paths
+
+    try:
+        paths = Paths.default().create()
+    except OSError as error:
+        print(f"{error.filename or 'The data folder'} cannot be used: {error.strerror}.", file=sys.stderr)
+        return 1
+    return DesktopApp(paths, config or paths.config_file).run(smoke=smoke)
+
+
+def _has_screen() -> bool:
+    return any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"))
+
+
+class DesktopApp:
+    """Builds the parts, starts them once the window is shown, ends them in the right order. UI thread."""
+
+    def __init__(self, paths: "Paths", config: Path) -> None:
+        self._app = _application()
+        from laya_desktop.config.store import ConfigStore
+        from laya_desktop.engine.handle import EngineHandle
+        from laya_desktop.ui import i18n, theme
+        from laya_desktop.ui.bridge import Bridge
+        from laya_desktop.ui.chat.history import History
+        from laya_desktop.ui.main_window import MainWindow
+        from laya_desktop.ui.services import AppState, Services
+        from laya_desktop.ui.session_log import SessionLog
+
+        store = ConfigStore(config)
+        store.load()
+        self._shown = store.config.ui
+        theme.apply(self._app, self._shown.theme)
+        i18n.apply(self._app, self._shown.language)
+        self._handle = EngineHandle(store, paths)
+        self._bridge = Bridge(self._handle)
+        self._state = AppState()
+        self._history = History(self._bridge, paths.conversations)
+        self._services = Services(
+            self._bridge, self._history, paths, config, self._state, SessionLog(self._bridge)
+        )
+        self._listener: Listener | None = None
+        self._serves = store.config.server.enabled
+        self._exit_code = 0
+        self.window = MainWindow(self._services)
+        self.window.port_wanted.connect(self._use_port)
+        self._bridge.config_applied.connect(self._follow_config)
+        self._history.notice.connect(lambda text: self.window.show_store_notice(lambda: text))
+        self._history.failed.connect(lambda error: self.window.show_store_notice(lambda: error.sentence()))
+
+    def run(self, *, smoke: bool = False) -> int:
+        """Show the window, start the rest, and return when the window was closed."""
+        from PySide6.QtCore import QTimer
+        from qasync import QEventLoop
+
+        from laya_desktop.ui.interrupts import Interrupts
+
+        # A busy UI thread must not keep the engine's thread waiting for the interpreter lock.
+        sys.setswitchinterval(0.0005)
+        interrupts = Interrupts(self.window.close)
+        self.window.show()
+        QTimer.singleShot(0, self._start_engine)
+        runner = self._start_smoke() if smoke else None
+        with QEventLoop(self._app) as loop:
+            try:
+                loop.run_forever()
+            finally:
+                del runner
+                self._stop()
+                interrupts.close()
+        return self._exit_code
+
+    def _start_smoke(self) -> object:
+        from laya_desktop.ui.smoke import Smoke
+
+        return Smoke(self.window, self._services, self._quit)
+
+    def _quit(self, code: int) -> None:
+        self._exit_code = code
+        self.window.close()
+
+    def _start_engine(self) -> None:
+        self._bridge.background(self._handle.start, lambda _none: self._engine_ready(), self._engine_failed)
+
+    def _engine_ready(self) -> None:
+        from laya_desktop.ui.services import EngineState
+
+        self._state.set_engine(EngineState.READY)
+        self._bridge.refresh()
+
+    def _engine_failed(self, error: "ErrorInfo") -> None:
+        from laya_desktop.ui.services import EngineState
+
+        self._state.set_engine(EngineState.FAILED, error)
+
+    # The server
+
+    def _follow_config(self) -> None:
+        """A new config took effect: show its theme and language, start or stop the server."""
+        from laya_desktop.ui import i18n, theme
+
+        config = self._bridge.config
+        ui = config.ui
+        if ui.theme != self._shown.theme:
+            theme.apply(self._app, ui.theme)
+        if ui.language != self._shown.language:
+            i18n.apply(self._app, ui.language)
+        self._shown = ui
+        self._serve(config.server.enabled)
+
+    def _serve(self, wanted: bool, port: int | None = None) -> None:
+        from laya_desktop.ui.services import EngineState, ServerState
+
+        if self._state.engine is not EngineState.READY:
+            return
+        if not wanted:
+            self._close_server()
+            self._state.set_server(ServerState())
+        elif self._listener is None and (port is not None or not self._opening):
+            self._opening = True
+            self._bridge.background(lambda: self._open_server(port), self._server_open, self._server_failed)
+
+    _opening = False
+
+    def _open_server(self, port: int | None) -> "Listener":
+        """Worker thread: importing the HTTP stack takes long."""
+        from laya_desktop.server.listener import Listener
+
+        server = self._handle.config.server
+        opening = Listener.open(self._handle, server.host, server.port if port is None else port)
+        return self._handle.run(opening).result()
+
+    def _server_open(self, listener: "Listener") -> None:
+        from laya_desktop.ui.services import ServerState
+
+        self._listener = listener
+        self._state.set_server(ServerState(url=listener.url))
+
+    def _server_failed(self, error: "ErrorInfo") -> None:
+        from laya_desktop.ui.services import ServerState
+
+        server = self._bridge.config.server
+        self._state.set_server(ServerState(problem=error.message))
+        self._bridge.background(
+            lambda: _free_port(server.host, server.port),
+            lambda port: self._state.set_server(ServerState(problem=error.message, free_port=port)),
+        )
+
+    def _use_port(self, port: int) -> None:
+        """Serve on another port from now on, also after the next start."""
+        self._bridge.set_config("server.port", port, self._server_failed)
+        self._serve(wanted=True, port=port)
+
+    def _close_server(self) -> None:
+        if self._listener is not None:
+            listener, self._listener = self._listener, None
+            self._opening = False
+            self._handle.run(listener.close(grace_s=0.5))
+
+    def _stop(self) -> None:
+        """End everything; blocks until no process of ours is left."""
+        self._close_server()
+        self._history.close()
+        self._bridge.close()
+        self._handle.stop()
+
+
+def _application() -> "QApplication":
+    from PySide6.QtCore import QCoreApplication, QLibraryInfo
+    from PySide6.QtWidgets import QApplication
+
+    display.prefer_ibus(os.environ, Path(QLibraryInfo.path(QLibraryInfo.LibraryPath.PluginsPath)))
+    QCoreApplication.setApplicationName("Laya Desktop")
+    QCoreApplication.setOrganizationName("laya-desktop")
+    app = QApplication.instance() or QApplication(sys.argv[:1])
+    assert isinstance(app, QApplication)
+    app.setDesktopFileName("laya-desktop")
+    return app
+
+
+def _free_port(host: str, taken: int) -> int | None:
+    """A port above `taken` on which the server could listen now. Blocks."""
+    from laya_desktop.core.errors import LayaError
+    from laya_desktop.server.listener import bind
+
+    for port in range(taken + 1, min(taken + 21, 65_536)):
+        try:
+            sockets = bind(host, port)
+        except LayaError:
+            continue
+        for sock in sockets:
+            sock.close()
+        return port
+    return None
