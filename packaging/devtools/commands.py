@@ -52,7 +52,9 @@ def run(arguments: list[str]) -> int:
     smoke = "--smoke" in arguments
     displays = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
     headless = smoke and sys.platform == "linux" and not any(os.environ.get(name) for name in displays)
-    qtlibs.require(os.environ, window=not headless)
+    command = bool(arguments) and not arguments[0].startswith("-")  # serve, check and the like
+    if not command:
+        qtlibs.require(os.environ, window=not headless)
     python = environment.ensure(rebuild_engine=rebuild)
     starter = models.starter()
     folder = Path(environment.output([str(python), "-c", MODELS_FOLDER]))
@@ -80,7 +82,7 @@ def test(arguments: list[str]) -> int:
     }
     failed = [name for name, argv in checks.items() if not _check(name, argv, environ)]
     say("== pytest")
-    code = _call([python, "-m", "pytest", *arguments], environ)
+    code = _call([python, "-m", "pytest", *arguments], environ, folder=ROOT)
     if failed:
         return _fail(f"Failed before the tests: {', '.join(failed)}.")
     return code
@@ -89,7 +91,7 @@ def test(arguments: list[str]) -> int:
 def _check(name: str, argv: list[str], environ: Mapping[str, str]) -> bool:
     say(f"== {name}")
     started = time.monotonic()
-    passed = _call(argv, environ) == 0
+    passed = _call(argv, environ, folder=ROOT) == 0
     say(f"== {name}: {'ok' if passed else 'FAILED'} in {time.monotonic() - started:.1f} s")
     return passed
 
@@ -128,9 +130,11 @@ def _test_environ(python: Path) -> dict[str, str]:
     return environ
 
 
-def _call(argv: list[str], environ: Mapping[str, str], timeout: float | None = None) -> int:
-    """Run in the checkout and return the exit code; Ctrl+C goes to the child, which ends in its own way."""
-    with subprocess.Popen(argv, cwd=ROOT, env=environ) as process:
+def _call(
+    argv: list[str], environ: Mapping[str, str], *, folder: Path | None = None, timeout: float | None = None
+) -> int:
+    """Run and return the exit code; Ctrl+C goes to the child, which ends in its own way."""
+    with subprocess.Popen(argv, cwd=folder, env=environ) as process:
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
             try:
