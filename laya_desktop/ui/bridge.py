@@ -157,6 +157,14 @@ class Bridge(QObject):
         self._listeners.clear()
         self._pool.shutdown(wait=True)
 
+    def _ask(self, start: Callable[[], Future[None]], on_error: OnError) -> None:
+        try:
+            future = start()
+        except LayaError as problem:
+            on_error(problem.info)
+        else:
+            self._follow(future, None, on_error)
+
     def _follow(self, future: Future[T], done: Callable[[T], None] | None, failed: OnError | None) -> None:
         def finished(completed: Future[T]) -> None:
             try:

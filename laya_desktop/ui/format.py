@@ -6,10 +6,6 @@ _GIB = 1024**3
 _MIB = 1024**2
 
 
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("format", text)
-
-
 def size(count: int) -> str:
     """Bytes as `0.8 GB` or `92 MB` (1 GB is 1024³ bytes, as system monitors show memory)."""
     if count >= 0.1 * _GIB:
@@ -53,9 +49,8 @@ def parameters(number: int) -> str:
 
 def seconds(value: float) -> str:
     """`0.41 s`, `4.2 s`, `75 s`."""
-    if value < 1:
-        return _tr("{0} s").format(f"{value:.2f}")
-    return _tr("{0} s").format(f"{value:.1f}" if value < 60 else f"{value:.0f}")
+    digits = 2 if value < 1 else 1 if value < 60 else 0
+    return QCoreApplication.translate("format", "{0} s").format(f"{value:.{digits}f}")
 
 
 def microseconds(value: float) -> str:

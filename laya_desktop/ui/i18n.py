@@ -30,8 +30,6 @@ def apply(app: QCoreApplication, language: Language) -> None:
     for translator in _installed:
         app.removeTranslator(translator)
     _installed.clear()
-    if chosen == "en":
-        return
     for name, folder in (
         ("qtbase", QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)),
         ("laya", str(resource("translations"))),

@@ -1,6 +1,6 @@
 """How a model's state and facts are worded and coloured, the same on every page. UI thread only."""
 
-from PySide6.QtCore import QCoreApplication
+from PySide6.QtCore import QCoreApplication, QObject
 
 from laya_desktop.core.events import ModelStatus
 from laya_desktop.core.types import ModelState
@@ -15,6 +15,16 @@ _TOKENS = {
     ModelState.UNLOADING: "warn",
     ModelState.FAILED: "danger",
 }
+
+
+class _Words(QObject):
+    """Plural forms are collected for translation from `QObject.tr` only."""
+
+    def busy(self, streams: int) -> str:
+        return self.tr("busy · %n stream(s)", "", streams)
+
+    def answers(self, count: int) -> str:
+        return self.tr("%n answer(s)", "", count)
 
 
 def state_token(model: ModelStatus) -> str:
@@ -39,7 +49,7 @@ def state_text(model: ModelStatus) -> str:
         case ModelState.WARM:
             return QCoreApplication.translate("models", "warm")
         case ModelState.BUSY:
-            return QCoreApplication.translate("models", "busy · %n stream(s)", None, max(1, model.streams))
+            return _Words().busy(max(1, model.streams))
         case ModelState.UNLOADING:
             return QCoreApplication.translate("models", "unloading")
         case ModelState.FAILED:
@@ -63,7 +73,7 @@ def facts(model: ModelStatus) -> str:
     if context:
         parts.append(context)
     if model.answers:
-        parts.append(QCoreApplication.translate("models", "%n answer(s)", None, model.answers))
+        parts.append(_Words().answers(model.answers))
     return " · ".join(parts)
 
 

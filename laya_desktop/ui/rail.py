@@ -138,11 +138,9 @@ class _Foot(Retranslating, QAbstractButton):
         for x in range(start, bar.right() + 1, 3):
             painter.drawLine(x, bar.bottom(), min(x + 2, bar.right()), bar.top())
         used, limit = round(memory.used / 1024**3), round(memory.limit / 1024**3)
-        text = f"{used} / {limit}"
-        for shorter in (f"{used} / {limit} GB", f"{used}/{limit} GB"):
-            if painter.fontMetrics().horizontalAdvance(shorter) <= self.width():
-                text = shorter
-                break
+        metrics = painter.fontMetrics()
+        texts = (f"{used} / {limit} GB", f"{used}/{limit} GB", f"{used} / {limit}", f"{used}/{limit}")
+        text = next((one for one in texts if metrics.horizontalAdvance(one) <= self.width()), texts[-1])
         painter.drawText(QRect(0, 38, self.width(), 20), Qt.AlignmentFlag.AlignCenter, text)
 
 

@@ -6,6 +6,7 @@ from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QToolTip, QVBoxLayout
 
 from laya_desktop.core.errors import ErrorCode
 from laya_desktop.core.events import ModelStatus
+from laya_desktop.core.types import Role
 from laya_desktop.ui import theme
 from laya_desktop.ui.chat.chat_list import ChatListPanel
 from laya_desktop.ui.chat.composer import Composer
@@ -190,6 +191,8 @@ class ChatPage(Retranslating, QWidget):
         self.transcript.stream_text(turn.id, text)
 
     def _refresh(self, turn: Turn) -> None:
+        if turn.role == Role.USER:
+            return
         self.transcript.update_message(turn.id, **fields(turn, latest=self._is_latest(turn)))
 
     def _is_latest(self, turn: Turn) -> bool:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from uuid import uuid4
 
-from PySide6.QtCore import QCoreApplication
+from PySide6.QtCore import QCoreApplication, QObject
 
 from laya_desktop.core.errors import ErrorInfo
 from laya_desktop.core.types import Decision, Role, Timings, Usage
@@ -49,21 +49,28 @@ class Turn:
     left_out: bool = False
 
 
+class _Words(QObject):
+    """Plural forms are collected for translation from `QObject.tr` only."""
+
+    def tokens(self, count: int) -> str:
+        return self.tr("%n token(s)", "", count)
+
+
 def status_text(turn: Turn) -> str:
     """What the answer is doing; empty while it is being written or is over."""
-    tr = QCoreApplication.translate
+    translate = QCoreApplication.translate
     match turn.phase:
         case Phase.ROUTING:
-            return tr("chat", "Choosing a model…")
+            return translate("chat", "Choosing a model…")
         case Phase.QUEUED:
-            return tr("chat", "In the queue, place {0}").format(int(turn.progress))
+            return translate("chat", "In the queue, place {0}").format(int(turn.progress))
         case Phase.LOADING:
-            text = tr("chat", "Loading {model}… {percent}")
+            text = translate("chat", "Loading {model}… {percent}")
             return text.format(model=turn.model, percent=format.percent(turn.progress))
         case Phase.READING:
-            return tr("chat", "Reading the prompt… {0}").format(format.percent(turn.progress))
+            return translate("chat", "Reading the prompt… {0}").format(format.percent(turn.progress))
         case Phase.STOPPED if not turn.content:
-            return tr("chat", "Stopped")
+            return translate("chat", "Stopped")
     return ""
 
 
@@ -71,27 +78,27 @@ def why_text(decision: Decision) -> str:
     """The chip beside the model's name: `why: code · rule name · 14 µs`."""
     from laya_desktop.ui.routing.words import task
 
-    tr = QCoreApplication.translate
+    translate = QCoreApplication.translate
     parts = [task(decision.task), decision.rule or decision.reason, format.microseconds(decision.elapsed_us)]
-    return tr("chat", "why: {0}").format(" · ".join(part for part in parts if part))
+    return translate("chat", "why: {0}").format(" · ".join(part for part in parts if part))
 
 
 def why_details(decision: Decision) -> str:
     """The whole story of a decision, a line each."""
-    tr = QCoreApplication.translate
+    translate = QCoreApplication.translate
     lines = [decision.reason] if decision.reason else []
     for candidate in decision.candidates:
         if candidate.excluded:
             lines.append(
-                tr("chat", "{model}: not eligible, {reason}").format(
+                translate("chat", "{model}: not eligible, {reason}").format(
                     model=candidate.model, reason=candidate.excluded
                 )
             )
         elif candidate.model == decision.model:
-            lines.append(tr("chat", "{0}: chosen").format(candidate.model))
+            lines.append(translate("chat", "{0}: chosen").format(candidate.model))
         else:
-            lines.append(tr("chat", "{0}: could answer too").format(candidate.model))
-    lines.append(tr("chat", "decided in {0}").format(format.microseconds(decision.elapsed_us)))
+            lines.append(translate("chat", "{0}: could answer too").format(candidate.model))
+    lines.append(translate("chat", "decided in {0}").format(format.microseconds(decision.elapsed_us)))
     return "\n".join(lines)
 
 
@@ -99,20 +106,20 @@ def footer_text(turn: Turn) -> str:
     """`0.41 s to first token · 31.8 tokens/s · 412 tokens · context 1.2k / 8k`."""
     if turn.role != Role.ASSISTANT or not turn.phase.final:
         return ""
-    tr = QCoreApplication.translate
+    translate = QCoreApplication.translate
     parts = []
     if turn.phase is Phase.STOPPED and turn.content:
-        parts.append(tr("chat", "stopped"))
+        parts.append(translate("chat", "stopped"))
     if turn.first_token_s is not None:
-        parts.append(tr("chat", "{0} to first token").format(format.seconds(turn.first_token_s)))
+        parts.append(translate("chat", "{0} to first token").format(format.seconds(turn.first_token_s)))
     speed = tokens_per_second(turn)
     if speed is not None:
-        parts.append(tr("chat", "{0} tokens/s").format(f"{speed:.1f}"))
+        parts.append(translate("chat", "{0} tokens/s").format(f"{speed:.1f}"))
     if turn.usage is not None:
-        parts.append(tr("chat", "%n token(s)", None, turn.usage.completion_tokens))
+        parts.append(_Words().tokens(turn.usage.completion_tokens))
         if turn.context_tokens:
             used = format.count(turn.usage.prompt_tokens + turn.usage.completion_tokens)
-            text = tr("chat", "context {0} / {1}")
+            text = translate("chat", "context {0} / {1}")
             parts.append(text.format(used, format.context(turn.context_tokens)))
     return " · ".join(parts)
 

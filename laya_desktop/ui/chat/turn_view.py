@@ -19,12 +19,12 @@ def fields(turn: Turn, *, latest: bool) -> dict[str, Any]:
     """What may change beside the text."""
     if turn.role == Role.USER:
         return {"state": "complete"}
-    tr = QCoreApplication.translate
-    chips = (tr("chat", "no longer sent"),) if turn.left_out else ()
+    translate = QCoreApplication.translate
+    chips = (translate("chat", "no longer sent"),) if turn.left_out else ()
     error = turn.error.sentence() if turn.error is not None else ""
     footer = footer_text(turn)
     if error and not latest:
-        footer = tr("chat", "failed: {0}").format(error)
+        footer = translate("chat", "failed: {0}").format(error)
     return {
         "model": turn.model,
         "why": why_text(turn.decision) if turn.decision is not None else "",

@@ -172,9 +172,9 @@ class _CardDelegate(QStyledItemDelegate):
         painter.setPen(theme.current().color("text"))
         loading = status.state == ModelState.LOADING
         if loading:
-            text, share = self._view.tr("reading weights…"), status.progress or 0.0
+            text, share = self.tr("reading weights…"), status.progress or 0.0
         elif status.memory_bytes:
-            text = self._view.tr("{0} now").format(format.size(status.memory_bytes))
+            text = self.tr("{0} now").format(format.size(status.memory_bytes))
             share = status.memory_bytes / self._view.memory_limit if self._view.memory_limit else 0.0
         else:
             return

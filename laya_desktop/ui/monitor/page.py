@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _TONES: dict[str, ChipTone] = {
     "loaded": "ok",
+    "unloading": "warn",
     "unloaded": "warn",
     "evicted": "warn",
     "fallback": "warn",
@@ -71,8 +72,9 @@ class MonitorPage(Retranslating, QWidget):
 
     def retranslate(self) -> None:
         self._header.title.setText(self.tr("Monitor"))
+        memory = self._services.bridge.memory
         names = (
-            self.tr("In use"),
+            self.tr("In use of {0}").format(format.size(memory.limit) if memory is not None else "–"),
             self.tr("Free"),
             self.tr("Models"),
             self.tr("Kept for the system"),
@@ -113,6 +115,7 @@ class MonitorPage(Retranslating, QWidget):
         columns = 3 if narrow else 5
         for number, figure in enumerate(self._figures):
             self._grid.addWidget(figure, number // columns, number % columns)
+            self._grid.setColumnStretch(number, 1 if number < columns else 0)
         super().resizeEvent(event)
 
     def _lay_out(self) -> None:
@@ -169,10 +172,11 @@ class MonitorPage(Retranslating, QWidget):
 
     def _show_sample(self, sample: MemorySample) -> None:
         self._waiting.hide()
+        self._figures[0].name.setText(self.tr("In use of {0}").format(format.size(sample.limit)))
         free = max(0, sample.available)
         models = sum(sample.models.values())
         values = (
-            f"{format.gigabytes(sample.used)} / {format.size(sample.limit)}",
+            format.size(sample.used),
             format.size(free),
             format.size(models),
             format.size(sample.reserved),
@@ -210,9 +214,19 @@ class MonitorPage(Retranslating, QWidget):
         self._no_events.setVisible(not rows)
 
     def _event_card(self, notice: Notice) -> CardText:
+        words = {
+            "loaded": self.tr("loaded"),
+            "unloading": self.tr("unloading"),
+            "unloaded": self.tr("unloaded"),
+            "fallback": self.tr("fallback"),
+            "crashed": self.tr("crashed"),
+            "failed": self.tr("failed"),
+            "config": self.tr("settings"),
+        }
+        kind = words.get(notice.kind, notice.kind)
         return CardText(
-            title=notice.model or notice.kind,
-            chips=((notice.kind, _TONES.get(notice.kind, "plain")),) if notice.model else (),
+            title=notice.model or kind,
+            chips=((kind, _TONES.get(notice.kind, "plain")),) if notice.model else (),
             corner=(format.clock(notice.at), "plain"),
             text=notice.text,
         )

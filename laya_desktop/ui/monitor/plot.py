@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyqtgraph as pg
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QColor
 
 from laya_desktop.core.events import MemorySample
@@ -24,21 +24,23 @@ class MemoryPlot(pg.PlotWidget):
     """Models stacked, all memory in use as a line, the reserve as a dashed line."""
 
     def __init__(self) -> None:
-        super().__init__(background=None, axisItems={"left": _GigabyteAxis("left")})
+        super().__init__(enableMenu=False, axisItems={"left": _GigabyteAxis("left")})
         self._samples: Sequence[MemorySample] = ()
         self._order: list[str] = []
         self._times = ("", "", "")
         item = self.getPlotItem()
         item.hideButtons()
-        item.setMenuEnabled(False)
+        # pyqtgraph makes this menu without a parent, so that it would outlive the window.
+        item.ctrlMenu.setParent(self, item.ctrlMenu.windowFlags())
         item.setMouseEnabled(x=False, y=False)
         item.setXRange(-SAMPLE_SECONDS, 0, padding=0)
         item.layout.setContentsMargins(0, theme.S1, theme.S3, 0)
         self.setMinimumHeight(180)
-        # The card behind shows through.
-        self.viewport().setAutoFillBackground(False)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         theme.notifier().changed.connect(self._redraw)
+
+    def sizeHint(self) -> QSize:
+        return QSize(400, 200)
 
     def set_times(self, start: str, middle: str, end: str) -> None:
         """Words below the plot."""
@@ -60,6 +62,7 @@ class MemoryPlot(pg.PlotWidget):
 
     def _redraw(self) -> None:
         item, tokens = self.getPlotItem(), theme.current()
+        self.setBackground(tokens.panel)
         item.clear()
         self._style_axes()
         if not self._samples:
