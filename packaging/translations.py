@@ -21,7 +21,9 @@ def main() -> int:
         language = ["-source-language", "en", "-target-language", name.removeprefix("laya_")]
         update = [str(tools / "pyside6-lupdate"), *options, *language, "-locations", "none", "-no-obsolete"]
         subprocess.run([*update, *sources, "-ts", target], cwd=ROOT, check=True)
-        subprocess.run([str(tools / "pyside6-lrelease"), target, "-qm", str(FOLDER / f"{name}.qm")], check=True)
+        subprocess.run(
+            [str(tools / "pyside6-lrelease"), target, "-qm", str(FOLDER / f"{name}.qm")], check=True
+        )
     return 0
 
 

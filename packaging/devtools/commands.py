@@ -1,5 +1,6 @@
 """The commands of packaging/dev.py."""
 
+import io
 import os
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from pathlib import Path
 
 from devtools import environment, models, qtlibs
 from devtools.console import DevError, say
-from devtools.layout import ROOT
+from devtools.layout import ROOT, child_environ
 
 SMOKE_TIMEOUT_S = 300
 REBUILD = "--rebuild-engine"
@@ -18,6 +19,9 @@ MODELS_FOLDER = "from laya_desktop.core.paths import Paths; print(Paths.default(
 
 
 def dispatch(argv: list[str], usage: str) -> int:
+    for stream in (sys.stdout, sys.stderr):  # a console without Unicode must not end us
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     commands: dict[str, Callable[[list[str]], int]] = {
         "run": run,
         "test": test,
@@ -60,7 +64,7 @@ def run(arguments: list[str]) -> int:
     folder = Path(environment.output([str(python), "-c", MODELS_FOLDER]))
     models.place(models.ensure_cached(python, starter), folder, starter)
     argv = [str(python), "-m", "laya_desktop", *arguments]
-    environ = environment.child_environ(**({"QT_QPA_PLATFORM": "offscreen"} if headless else {}))
+    environ = child_environ(**({"QT_QPA_PLATFORM": "offscreen"} if headless else {}))
     if smoke:
         return _call(argv, environ, timeout=SMOKE_TIMEOUT_S)
     if sys.platform != "win32":
@@ -122,7 +126,7 @@ def screenshots(arguments: list[str]) -> int:
 def _test_environ(python: Path) -> dict[str, str]:
     """Offscreen Qt, and the models: the starter is a must, Gemma is not."""
     starter = models.ensure_cached(python, models.starter())
-    environ = environment.child_environ(QT_QPA_PLATFORM="offscreen", LAYA_TEST_MODEL=str(starter))
+    environ = child_environ(QT_QPA_PLATFORM="offscreen", LAYA_TEST_MODEL=str(starter))
     try:
         environ["LAYA_TEST_GEMMA"] = str(models.ensure_cached(python, models.GEMMA))
     except DevError:

@@ -14,7 +14,7 @@ from typing import Any
 
 from devtools import llama
 from devtools.console import DevError, run_logged
-from devtools.layout import CONSTRAINTS, ROOT, VENV, cache_dir, locked
+from devtools.layout import CONSTRAINTS, ROOT, VENV, cache_dir, child_environ, locked
 
 STAMP = VENV / "laya-stamp.json"
 MINIMUM = (3, 11)
@@ -24,12 +24,6 @@ BUILD_TOOLS = ["hatchling", "editables"]
 
 def python(venv: Path = VENV) -> Path:
     return venv / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
-
-
-def child_environ(**extra: str) -> dict[str, str]:
-    """The environment of what runs in .venv: ours, without what would bring in another Python's modules."""
-    environ = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "PYTHONHOME")}
-    return environ | {"PYTHONUTF8": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"} | extra
 
 
 def venv_version(venv: Path = VENV) -> str:

