@@ -36,8 +36,8 @@ from laya_desktop.ui.chat.formats import (
 from laya_desktop.ui.chat.inline import Span, Style
 from laya_desktop.ui.chat.markdown import Block, Change, Kind
 
-SEAM_LENGTH = 800
-"""Characters of a paragraph from which it is parted."""
+SEAM_LENGTH = 500
+"""Characters after which a paragraph is parted, once it has twice as many."""
 _LINE_BREAK = "\u2028"
 _NO_BREAK_SPACE = "\xa0"
 _TABLE_ROWS = 40  # rows after which a table goes on in another one, because Qt lays out a table as a whole
@@ -99,16 +99,16 @@ class AnswerDocument(QTextDocument):
         """Make the document show the change."""
         cursor = self._cursor
         cursor.beginEditBlock()
-        self._drop_from(change.keep)
-        pending = None
-        for at, block in enumerate(change.blocks, change.keep):
+        grown = self._grow(change)
+        if not grown:
+            self._drop_from(change.keep)
+        for at, block in enumerate(change.blocks[grown:], change.keep + grown):
             rows = self._table.rows() if self._table is not None else 0
             self._starts.append(_Start(self._end(), self._free, self._table, rows))
             self._insert(block)
             self._before.append(block)
             if block.kind is Kind.CODE and block.closed and at < change.committed:
-                pending = self._end()
-                self.closed_code.append(pending)
+                self.closed_code.append(self._end())
         if self._free and not self.isEmpty():
             cursor.setBlockFormat(spacer())
         cursor.endEditBlock()
@@ -126,7 +126,33 @@ class AnswerDocument(QTextDocument):
     def _last_block(self) -> Block | None:
         return self._before[-1] if self._before else None
 
-    def _drop_from(self, index: int) -> None:
+    def _grow(self, change: Change) -> int:
+        """Turn the first changed block into its successor where it only differs at its end, which spares
+        the layout and keeps a selection. How many blocks are done by that: 1 or 0."""
+        at = change.keep - self._base
+        if not change.blocks or at >= len(self._starts):
+            return 0
+        new, start = change.blocks[0], self._starts[at]
+        old = self._before[len(self._before) - len(self._starts) + at]
+        if new.kind in (Kind.TABLE, Kind.RULE) or new._replace(spans=(), closed=True) != old._replace(
+            spans=(), closed=True
+        ):
+            return 0
+        length, rest = _after_common(old.spans, new.spans)
+        if length == 0:
+            return 0
+        has_spacer = new.kind is Kind.CODE and change.keep == 0
+        begins_paragraph = not new.joins and (has_spacer or not start.free)
+        self._drop_from(change.keep, start.position + begins_paragraph + length)
+        self._starts.append(start)
+        self._free, self._table = False, None
+        self._continue(new._replace(spans=rest))
+        self._before.append(new)
+        if new.kind is Kind.CODE and new.closed and change.keep < change.committed:
+            self.closed_code.append(self._end())
+        return 1
+
+    def _drop_from(self, index: int, keep_until: int | None = None) -> None:
         at = index - self._base
         cursor = self._cursor
         if at < len(self._starts):
@@ -135,7 +161,7 @@ class AnswerDocument(QTextDocument):
             del self._before[len(self._before) - len(taken) :]
             del self._starts[at:]
             self._free, self._table = start.free, start.table
-            position = start.position
+            position = start.position if keep_until is None else keep_until
             if taken[0].kind is Kind.TABLE and taken[0].joins and self._table is not None:
                 position = self._table.lastCursorPosition().position() + 1
                 extra = self._table.rows() - start.rows
@@ -279,32 +305,42 @@ class AnswerDocument(QTextDocument):
         return True
 
     def move_seams(self) -> Iterator[None]:
-        """Put the seams where lines begin at the present width, step by step."""
-        block = self.begin()
-        while block.isValid():
-            if not block.blockFormat().hasProperty(Prop.SEAM):
+        """Put the seams where lines begin at the present width, step by step.
+
+        What is committed stays at its position between two steps, unlike what Qt knows of paragraphs.
+        """
+        position = 0
+        while True:
+            block = self.findBlock(position)
+            while block.isValid() and not block.blockFormat().hasProperty(Prop.SEAM):
                 block = block.next()
-                continue
-            previous = block.previous()
-            kind = block.blockFormat().property(Prop.SEAM)
-            made = previous.blockFormat()
-            cursor = QTextCursor(block)
-            cursor.beginEditBlock()
-            cursor.movePosition(QTextCursor.MoveOperation.PreviousCharacter, QTextCursor.MoveMode.KeepAnchor)
-            cursor.removeSelectedText()
-            if kind == 2:
-                cursor.insertText(_LINE_BREAK)
-            else:
-                self._starts = [one._replace(position=one.position - 1) for one in self._starts]
-            cursor.setBlockFormat(made)
-            cursor.endEditBlock()
-            self._seams -= 1
-            block = cursor.block()
+            if not block.isValid():
+                return
+            joined = self._close_seam(block)
             limit = self._starts[0].position if self._starts else self._end()
-            if block.length() > SEAM_LENGTH:
-                self._part(block, limit - block.position())
+            if joined.length() > SEAM_LENGTH and self._part(joined, limit - joined.position()):
+                joined = joined.next()
+            position = joined.position() + joined.length()
+            if position > self._end():
+                return
             yield
-            block = block.next()
+
+    def _close_seam(self, block: QTextBlock) -> QTextBlock:
+        """Join a paragraph to the one before; the result."""
+        kind = block.blockFormat().property(Prop.SEAM)
+        made = block.previous().blockFormat()
+        cursor = QTextCursor(block)
+        cursor.beginEditBlock()
+        cursor.movePosition(QTextCursor.MoveOperation.PreviousCharacter, QTextCursor.MoveMode.KeepAnchor)
+        cursor.removeSelectedText()
+        if kind == 2:
+            cursor.insertText(_LINE_BREAK)
+        else:
+            self._starts = [one._replace(position=one.position - 1) for one in self._starts]
+        cursor.setBlockFormat(made)
+        cursor.endEditBlock()
+        self._seams -= 1
+        return cursor.block()
 
     # Reading
 
@@ -408,6 +444,31 @@ class AnswerDocument(QTextDocument):
             made = cursor.charFormat()
             self.formats.colour(made, style)
             cursor.setCharFormat(made)
+
+
+def _after_common(old: tuple[Span, ...], new: tuple[Span, ...]) -> tuple[int, tuple[Span, ...]]:
+    """How many UTF-16 units two texts have in common at their beginning, and what is new after them."""
+    length = 0
+    for at, span in enumerate(new):
+        if at < len(old) and old[at] == span:
+            length += _units(span.text)
+            continue
+        if at < len(old) and old[at][1:] == span[1:]:
+            same = _common(old[at].text, span.text)
+            rest = span._replace(text=span.text[same:])
+            return length + _units(span.text[:same]), (rest, *new[at + 1 :])
+        return length, new[at:]
+    return length, ()
+
+
+def _common(old: str, new: str) -> int:
+    if new.startswith(old):
+        return len(old)
+    return next((at for at, (one, two) in enumerate(zip(old, new, strict=False)) if one != two), len(new))
+
+
+def _units(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2
 
 
 def _is_first(block: QTextBlock) -> bool:

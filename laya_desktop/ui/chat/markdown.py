@@ -20,6 +20,7 @@ from laya_desktop.ui.chat.inline import MARKDOWN, Span, balanced_end, inline_spa
 
 PREFIX_LIMIT = 800
 """Characters of an open paragraph or code line from which its beginning is committed."""
+_REST_LIMIT = 160  # the same for the rest of one whose beginning is
 _FORCE_LIMIT = 4 * PREFIX_LIMIT
 _SURE_LENGTH = 80  # no line changes its kind after so many characters
 _JOIN = "\ue000"  # private use: makes the rest of a split paragraph parse as text, whatever it begins with
@@ -223,7 +224,8 @@ class MarkdownStream:
             return False
         if parsed.last.type == "fence":
             return self._enter_fence(parsed, done, complete)
-        if parsed.last.type == "paragraph_open" and len(parsed.last_text) > PREFIX_LIMIT:
+        limit = _REST_LIMIT if self._joining else PREFIX_LIMIT
+        if parsed.last.type == "paragraph_open" and len(parsed.last_text) > limit:
             return self._commit_prefix(parsed, done)
         return False
 
@@ -246,7 +248,7 @@ class MarkdownStream:
         """Commit the beginning of a long paragraph, up to where no marker is open."""
         text = parsed.last_text
         end = balanced_end(text[: len(text) - 1])
-        if end < PREFIX_LIMIT // 4:
+        if end < _REST_LIMIT // 4:
             if len(text) < _FORCE_LIMIT:
                 return False
             end = text.rfind(" ", 0, len(text) - 1) + 1 or len(text) - 1

@@ -157,6 +157,7 @@ class MessageView(Retranslating, QWidget):
         self._retry = ActionLink(self)
         self._error: ErrorPanel | None = None
         self._bubble = QRect()
+        self._areas: dict[QWidget, QRect] = {}
         self._copied = False
         self._why.clicked.connect(lambda: self.why_requested.emit(self.data.id))
         self._copy.clicked.connect(self._copy_message)
@@ -234,7 +235,10 @@ class MessageView(Retranslating, QWidget):
     # Geometry
 
     def arrange(self, width: int) -> int:
-        """Lay out at `width` pixels; the height this needs."""
+        """Lay out at `width` pixels; the height this needs. `place` moves the parts there.
+
+        Apart, because pixels can be scrolled only while no moved part waits to be painted.
+        """
         return self._arrange_user(width) if self.data.role == "user" else self._arrange_answer(width)
 
     def _arrange_user(self, width: int) -> int:
@@ -247,10 +251,10 @@ class MessageView(Retranslating, QWidget):
         height = self._body_height(limit)
         outer = limit + 2 * theme.S4
         self._bubble = QRect(width - outer, 0, outer, height + 2 * theme.S4)
-        self.body.setGeometry(self._bubble.left() + theme.S4, theme.S4, limit, height)
+        self._put(self.body, QRect(self._bubble.left() + theme.S4, theme.S4, limit, height))
         size = self._copy.sizeHint()
         x = max(0, self._bubble.left() - size.width() - theme.S2)
-        self._copy.setGeometry(QRect(QPoint(x, self._bubble.center().y() - size.height() // 2), size))
+        self._put(self._copy, QRect(QPoint(x, self._bubble.center().y() - size.height() // 2), size))
         return self._bubble.height()
 
     def _arrange_answer(self, width: int) -> int:
@@ -259,11 +263,11 @@ class MessageView(Retranslating, QWidget):
         if self.data.text:
             self.body.set_text_width(width)
             height = self._body_height(width)
-            self.body.setGeometry(0, y, width, height)
+            self._put(self.body, QRect(0, y, width, height))
             y += height + theme.S2
         if self._error is not None and self.data.state == "error":
             height = self._error.arrange(width)
-            self._error.setGeometry(0, y, width, height)
+            self._put(self._error, QRect(0, y, width, height))
             y += height + theme.S2
         if self.data.state == "error" and not self._footer.text():
             self._copy.hide()
@@ -278,7 +282,7 @@ class MessageView(Retranslating, QWidget):
         x = 0
         for widget in shown:
             wanted = min(widget.sizeHint().width(), width - x)
-            widget.setGeometry(x, 0, max(0, wanted), _HEADER)
+            self._put(widget, QRect(x, 0, max(0, wanted), _HEADER))
             x += wanted + theme.S2
         return _HEADER + theme.S2
 
@@ -286,11 +290,21 @@ class MessageView(Retranslating, QWidget):
         links = [link for link in (self._retry, self._copy) if not link.isHidden()]
         taken = sum(link.sizeHint().width() + theme.S1 for link in links)
         text = min(self._footer.sizeHint().width(), max(0, width - taken - theme.S2))
-        self._footer.setGeometry(0, y, text, _FOOTER)
+        self._put(self._footer, QRect(0, y, text, _FOOTER))
         x = text + theme.S2 if self._footer.text() else -theme.S1
         for link in links:
-            link.setGeometry(QRect(QPoint(x, y), link.sizeHint()))
+            self._put(link, QRect(QPoint(x, y), link.sizeHint()))
             x += link.sizeHint().width() + theme.S1
+
+    def _put(self, widget: QWidget, area: QRect) -> None:
+        self._areas[widget] = area
+
+    def place(self) -> None:
+        """Move the parts to where `arrange` wants them."""
+        for widget, area in self._areas.items():
+            if widget.geometry() != area:
+                widget.setGeometry(area)
+        self._areas.clear()
 
     def _body_height(self, width: int) -> int:
         height = self.body.text_height()

@@ -77,6 +77,7 @@ class TextBody(QTextBrowser):
         self._final = False
         self._width = -1
         self._jobs: deque[Iterator[bool]] = deque()
+        self._moving: Iterator[bool] = iter(())
         self._copied = -1
         self._copied_timer = QTimer(self)
         self._copied_timer.setSingleShot(True)
@@ -169,7 +170,10 @@ class TextBody(QTextBrowser):
             self._width = width
             self.setLineWrapColumnOrWidth(width)
             if moved:
-                self._jobs.append(self._move_seams())
+                if self._moving in self._jobs:
+                    self._jobs.remove(self._moving)
+                self._moving = self._move_seams()
+                self._jobs.append(self._moving)
 
     def _move_seams(self) -> Iterator[bool]:
         for _ in self._text.move_seams():

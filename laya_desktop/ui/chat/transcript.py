@@ -331,14 +331,15 @@ class Transcript(Retranslating, QAbstractScrollArea):
         return changed
 
     def _place(self, value: int, first: int, last: int, width: int, page: int) -> None:
+        moved = self._value - value
+        self._value = value
+        if moved and abs(moved) < page:
+            # Copies the pixels instead of painting them again; first, while nothing is out of date.
+            self.viewport().scroll(0, moved)
         bar = self.verticalScrollBar()
         bar.setPageStep(page)
         bar.setRange(0, max(0, self._tops[-1] - page))
         bar.setValue(value)
-        moved = self._value - value
-        self._value = value
-        if moved and abs(moved) < page:
-            self.viewport().scroll(0, moved)  # copies the pixels instead of painting them again
         left = (self.viewport().width() - width) // 2
         keep = self._kept(value, page)
         for message_id in [one for one in self._views if self._index[one] not in keep]:
@@ -348,6 +349,7 @@ class Transcript(Retranslating, QAbstractScrollArea):
             area = QRect(left, self._tops[at] - value, width, self._items[at].height)
             if view.geometry() != area:
                 view.setGeometry(area)
+            view.place()
             if view.isHidden():
                 view.show()
 
