@@ -13,15 +13,17 @@ class Interrupts(QObject):
 
     def __init__(self, quit_app: Callable[[], None]) -> None:
         super().__init__()
+        self._quit_app = quit_app
         self._near, self._far = socket.socketpair()
         for end in (self._near, self._far):
             end.setblocking(False)
         self._before = signal.set_wakeup_fd(self._far.fileno(), warn_on_full_buffer=False)
+        # The handlers themselves do nothing: they may run in the middle of painting.
         self._handlers = {
-            number: signal.signal(number, lambda *_: quit_app()) for number in (signal.SIGINT, signal.SIGTERM)
+            number: signal.signal(number, lambda *_: None) for number in (signal.SIGINT, signal.SIGTERM)
         }
         self._notifier = QSocketNotifier(self._near.fileno(), QSocketNotifier.Type.Read, self)
-        self._notifier.activated.connect(self._drain)
+        self._notifier.activated.connect(self._wake)
 
     def close(self) -> None:
         """Give the signals back."""
@@ -32,6 +34,9 @@ class Interrupts(QObject):
         self._near.close()
         self._far.close()
 
-    def _drain(self) -> None:
+    def _wake(self) -> None:
+        received = b""
         with contextlib.suppress(BlockingIOError):
-            self._near.recv(64)
+            received = self._near.recv(64)
+        if any(number in self._handlers for number in received):
+            self._quit_app()
