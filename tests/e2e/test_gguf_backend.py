@@ -343,7 +343,7 @@ def test_a_waiting_request_can_be_cancelled(backend: GgufBackend) -> None:
 def test_starting_and_leaving_at_random_times(backend: GgufBackend) -> None:
     chance = random.Random(1)
     open_requests: dict[str, int] = {}
-    for round_ in range(150):
+    for round_ in range(60):
         backend.submit(str(round_), [user(f"Count to {round_}.")], Sampling(max_tokens=5))
         open_requests[str(round_)] = 0
         if chance.random() < 0.6:
