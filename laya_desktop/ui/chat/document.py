@@ -17,6 +17,7 @@ from PySide6.QtGui import (
     QTextCursor,
     QTextDocument,
     QTextFrameFormat,
+    QTextLength,
     QTextOption,
     QTextTable,
     QTextTableFormat,
@@ -222,22 +223,29 @@ class AnswerDocument(QTextDocument):
         columns = min(max((len(row) for row in block.rows), default=0), _TABLE_COLUMNS)
         if not columns:
             return
-        table = self._table
-        header = not block.joins or table is None
-        if block.joins and table is not None and table.rows() < _TABLE_ROWS:
-            first = table.rows()
-            table.appendRows(len(block.rows))
-        else:
-            first = 0
-            table = self._new_table(block, columns, len(block.rows))
-        for at, row in enumerate(block.rows):
-            bold = header and at == 0
-            for column, spans in enumerate(row[: table.columns()]):
-                align = block.aligns[column] if column < len(block.aligns) else ""
-                self._fill(table.cellAt(first + at, column).firstCursorPosition(), spans, align, bold)
-        self._table = table
-        self._free = True
-        self._cursor.movePosition(QTextCursor.MoveOperation.End)
+        rows = list(block.rows)
+        header = not block.joins
+        if header:
+            self._table = None
+        while rows:
+            table = self._table
+            if table is None or table.rows() >= _TABLE_ROWS:
+                first, taken = 0, rows[:_TABLE_ROWS]
+                table = self._new_table(block, columns, len(taken))
+            else:
+                first = table.rows()
+                taken = rows[: _TABLE_ROWS - first]
+                table.appendRows(len(taken))
+            del rows[: len(taken)]
+            for at, row in enumerate(taken):
+                bold = header and at == 0 and first == 0
+                for column, spans in enumerate(row[: table.columns()]):
+                    align = block.aligns[column] if column < len(block.aligns) else ""
+                    self._fill(table.cellAt(first + at, column).firstCursorPosition(), spans, align, bold)
+            header = False
+            self._table = table
+            self._free = True
+            self._cursor.movePosition(QTextCursor.MoveOperation.End)
 
     def _new_table(self, block: Block, columns: int, rows: int) -> QTextTable:
         before = self._last_block()
@@ -252,6 +260,14 @@ class AnswerDocument(QTextDocument):
         made.setLeftMargin(block.depth * INDENT + block.quote * theme.S4)
         if not block.joins:
             made.setHeaderRowCount(1)
+        if self._table is not None:
+            # Both parts of a long table get the same columns.
+            made.setColumnWidthConstraints(_shares(self._table))
+            made.setWidth(QTextLength(QTextLength.Type.PercentageLength, 100))
+            above = self._table.format()
+            above.setColumnWidthConstraints(made.columnWidthConstraints())
+            above.setWidth(made.width())
+            self._table.setFormat(above)
         if self._free and before is None:
             self._cursor.setBlockFormat(spacer())
         return self._cursor.insertTable(rows, columns, made)
@@ -444,6 +460,22 @@ class AnswerDocument(QTextDocument):
             made = cursor.charFormat()
             self.formats.colour(made, style)
             cursor.setCharFormat(made)
+
+
+def _shares(table: QTextTable) -> list[QTextLength]:
+    """Widths of a table's columns by their longest text."""
+    longest = [
+        max(_cell_length(table, row, column) for row in range(table.rows()))
+        for column in range(table.columns())
+    ]
+    weights = [min(40, max(4, one)) for one in longest]
+    kind = QTextLength.Type.PercentageLength
+    return [QTextLength(kind, 100 * weight / sum(weights)) for weight in weights]
+
+
+def _cell_length(table: QTextTable, row: int, column: int) -> int:
+    cell = table.cellAt(row, column)
+    return cell.lastPosition() - cell.firstPosition()
 
 
 def _after_common(old: tuple[Span, ...], new: tuple[Span, ...]) -> tuple[int, tuple[Span, ...]]:

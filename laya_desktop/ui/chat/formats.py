@@ -105,7 +105,8 @@ class Formats:
         if block.kind is Kind.CODE:
             height = self.line_height(self._mono)
             result.setProperty(Prop.CODE, int(CodeLine.FIRST))
-            result.setProperty(Prop.LANGUAGE, block.language)
+            if block.language:
+                result.setProperty(Prop.LANGUAGE, block.language)
             result.setRightMargin(theme.S3)
             result.setTopMargin(result.topMargin() + CODE_HEADER + CODE_PAD)
             left += theme.S3
@@ -137,8 +138,8 @@ def following(first: QTextBlockFormat) -> QTextBlockFormat:
     """The format of further lines of the same block: no gap, no marker."""
     result = QTextBlockFormat(first)
     result.setTopMargin(0)
-    result.clearProperty(Prop.MARKER)
-    result.clearProperty(Prop.LANGUAGE)
+    for prop in (Prop.MARKER, Prop.LANGUAGE, Prop.SEAM):
+        result.clearProperty(prop)
     if first.hasProperty(Prop.CODE):
         result.setProperty(Prop.CODE, int(CodeLine.OTHER))
     return result

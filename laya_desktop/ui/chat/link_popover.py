@@ -22,13 +22,13 @@ class LinkPopover(Retranslating, QWidget):
         self.hide()
         self._address = ""
         self._label = Text(wrap=True, selectable=True, size=theme.SMALL)
-        self._open = button("primary")
+        self.open_button = button("primary")
         self._copy = button()
-        self._open.clicked.connect(self._on_open)
+        self.open_button.clicked.connect(self._on_open)
         self._copy.clicked.connect(self._on_copy)
         row = QHBoxLayout()
         row.setSpacing(theme.S2)
-        row.addWidget(self._open)
+        row.addWidget(self.open_button)
         row.addWidget(self._copy)
         row.addStretch(1)
         column = QVBoxLayout(self)
@@ -40,7 +40,7 @@ class LinkPopover(Retranslating, QWidget):
 
     def retranslate(self) -> None:
         self.setAccessibleName(self.tr("Link"))
-        self._open.setText(self.tr("Open in the browser"))
+        self.open_button.setText(self.tr("Open in the browser"))
         self._copy.setText(self.tr("Copy address"))
 
     def ask(self, address: str, at: QPoint) -> None:
@@ -48,7 +48,7 @@ class LinkPopover(Retranslating, QWidget):
         self._address = address
         # A zero-width space after every separator lets a long address wrap.
         self._label.setText(address.replace("/", "/\u200b").replace("&", "&\u200b"))
-        self._open.setVisible(QUrl(address).scheme().lower() in _SCHEMES)
+        self.open_button.setVisible(QUrl(address).scheme().lower() in _SCHEMES)
         room = self.parentWidget().rect().adjusted(theme.S2, theme.S2, -theme.S2, -theme.S2)
         width = min(_WIDTH, room.width())
         self.setFixedWidth(width)
@@ -61,7 +61,13 @@ class LinkPopover(Retranslating, QWidget):
         self.move(x, max(room.top(), y))
         self.show()
         self.raise_()
-        (self._copy if self._open.isHidden() else self._open).setFocus(Qt.FocusReason.PopupFocusReason)
+        (self._copy if self.open_button.isHidden() else self.open_button).setFocus(
+            Qt.FocusReason.PopupFocusReason
+        )
+
+    def text(self) -> str:
+        """The address that is shown."""
+        return self._address
 
     def _on_open(self) -> None:
         self.hide()

@@ -102,16 +102,16 @@ class ErrorPanel(Retranslating, QWidget):
         super().__init__(parent)
         self._label = Text(tone="danger", wrap=True, selectable=True)
         self._label.setParent(self)
-        self._copy = ActionLink(self, "danger", quiet=False)
-        self._retry = ActionLink(self, "danger", quiet=False)
-        self._copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self._label.text()))
-        self._retry.clicked.connect(self.retry)
+        self.copy_link = ActionLink(self, "danger", quiet=False)
+        self.retry_link = ActionLink(self, "danger", quiet=False)
+        self.copy_link.clicked.connect(lambda: QGuiApplication.clipboard().setText(self._label.text()))
+        self.retry_link.clicked.connect(self.retry)
         self.retranslate()
 
     def retranslate(self) -> None:
-        self._copy.setText(self.tr("Copy"))
-        self._copy.setAccessibleName(self.tr("Copy the error"))
-        self._retry.setText(self.tr("Retry"))
+        self.copy_link.setText(self.tr("Copy"))
+        self.copy_link.setAccessibleName(self.tr("Copy the error"))
+        self.retry_link.setText(self.tr("Retry"))
 
     def set_text(self, text: str) -> None:
         self._label.setText(text)
@@ -124,7 +124,7 @@ class ErrorPanel(Retranslating, QWidget):
         self._label.setGeometry(theme.S4, theme.S3, inner, height)
         y = theme.S3 + height + theme.S1
         x = theme.S4 - theme.S1
-        for link in (self._retry, self._copy):
+        for link in (self.retry_link, self.copy_link):
             link.setGeometry(QRect(QPoint(x, y), link.sizeHint()))
             x = link.geometry().right() + theme.S2
         return y + _FOOTER + theme.S2
@@ -149,7 +149,7 @@ class MessageView(Retranslating, QWidget):
         self.body = TextBody(self)
         self._name = ElidedText(bold=True)
         self._name.setParent(self)
-        self._why = WhyChip(self)
+        self.why_chip = WhyChip(self)
         self._chips: list[Chip] = []
         self._footer = ElidedText(tone="muted", size=theme.SMALL)
         self._footer.setParent(self)
@@ -159,7 +159,7 @@ class MessageView(Retranslating, QWidget):
         self._bubble = QRect()
         self._areas: dict[QWidget, QRect] = {}
         self._copied = False
-        self._why.clicked.connect(lambda: self.why_requested.emit(self.data.id))
+        self.why_chip.clicked.connect(lambda: self.why_requested.emit(self.data.id))
         self._copy.clicked.connect(self._copy_message)
         self._retry.clicked.connect(lambda: self.retry_requested.emit(self.data.id))
         self.body.link_clicked.connect(self.link_clicked)
@@ -187,9 +187,9 @@ class MessageView(Retranslating, QWidget):
         answer = data.role == "assistant"
         self._name.setText(data.model)
         self._name.setVisible(answer and bool(data.model))
-        self._why.setText(self.tr("↳ {0}").format(data.why))
-        self._why.setAccessibleName(data.why)
-        self._why.setVisible(answer and bool(data.why))
+        self.why_chip.setText(self.tr("↳ {0}").format(data.why))
+        self.why_chip.setAccessibleName(data.why)
+        self.why_chip.setVisible(answer and bool(data.why))
         self._show_chips(data.chips if answer else ())
         busy = data.state == "streaming"
         self._footer.setText(data.status if busy and data.status else data.footer or data.status)
@@ -213,6 +213,10 @@ class MessageView(Retranslating, QWidget):
         """Follow the theme."""
         self.body.recolour()
         self.update()
+
+    def error_panel(self) -> ErrorPanel | None:
+        """The panel of the error, once there was one."""
+        return self._error
 
     def _show_chips(self, texts: tuple[str, ...]) -> None:
         while len(self._chips) < len(texts):
@@ -276,7 +280,7 @@ class MessageView(Retranslating, QWidget):
         return y + _FOOTER
 
     def _arrange_header(self, width: int) -> int:
-        shown = [w for w in (self._name, self._why, *self._chips) if not w.isHidden()]
+        shown = [w for w in (self._name, self.why_chip, *self._chips) if not w.isHidden()]
         if not shown:
             return 0
         x = 0

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from PySide6.QtCore import QPoint, QRect, Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QMouseEvent, QPalette, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QWidget
+from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QPushButton, QWidget
 
 from laya_desktop.ui import theme
 from laya_desktop.ui.chat.link_popover import LinkPopover
@@ -186,6 +186,18 @@ class Transcript(Retranslating, QAbstractScrollArea):
     def message(self, message_id: str) -> MessageData:
         """What is shown of a message. Raises KeyError."""
         return self._items[self._index[message_id]].data
+
+    def is_busy(self) -> bool:
+        """Whether something waits to be shown: streamed text, a slice of a long one, colours of code."""
+        return bool(self._buffers) or self._flush_timer.isActive() or self._next_task() is not None
+
+    def jump_button(self) -> QPushButton:
+        """What leads back to the end."""
+        return self._jump
+
+    def popover(self) -> LinkPopover:
+        """What asks before a link opens."""
+        return self._popover
 
     def flush(self) -> None:
         """Show what has been streamed since the last time."""
