@@ -80,8 +80,6 @@ class DesktopApp:
         self.window = MainWindow(self._services)
         self.window.port_wanted.connect(self._use_port)
         self._bridge.config_applied.connect(self._follow_config)
-        self._history.notice.connect(lambda text: self.window.show_store_notice(lambda: text))
-        self._history.failed.connect(lambda error: self.window.show_store_notice(lambda: error.sentence()))
 
     def run(self, *, smoke: bool = False) -> int:
         """Show the window, start the rest, and return when the window was closed."""

@@ -144,6 +144,10 @@ class Bridge(QObject):
         if not self._closed:
             self._follow(self._pool.submit(work), done, failed)
 
+    def post(self, call: Callable[[], None]) -> None:
+        """Run `call` in the UI thread; may be called from any thread."""
+        self._post(call)
+
     def close(self) -> None:
         """Let go of the engine and finish the work in the worker thread; blocks for that long. Idempotent."""
         if self._closed:

@@ -96,10 +96,6 @@ class MainWindow(Retranslating, QWidget):
         event.accept()
         self.closed.emit()
 
-    def show_store_notice(self, text: Callable[[], str]) -> None:
-        """Say that the chats could not be read."""
-        self.banners.show_banner("store", "danger", text)
-
     def _add_shortcuts(self) -> None:
         # Qt turns Ctrl into Cmd on macOS.
         keys: dict[str, Callable[[], None]] = {
@@ -126,6 +122,8 @@ class MainWindow(Retranslating, QWidget):
         self._services.bridge.config_applied.connect(self._note_config)
         self._services.state.server_changed.connect(self._note_server)
         self._services.state.engine_changed.connect(self._note_engine)
+        self._services.history.notice.connect(self._show_store_notice)
+        self._services.history.failed.connect(lambda error: self._show_store_notice(error.sentence()))
         self._note_config()
 
     def _note_config(self) -> None:
@@ -141,6 +139,9 @@ class MainWindow(Retranslating, QWidget):
             return "\n".join((head, *problems))
 
         self.banners.show_banner("config", "warn", text)
+
+    def _show_store_notice(self, text: str) -> None:
+        self.banners.show_banner("store", "danger", lambda: text)
 
     def _note_server(self) -> None:
         server = self._services.state.server

@@ -317,8 +317,8 @@
         <translation>现在</translation>
     </message>
     <message>
-        <source>{0} running · {1} waiting</source>
-        <translation>运行 {0} · 等待 {1}</translation>
+        <source>{0} + {1} waiting</source>
+        <translation>{0} + {1} 等待</translation>
     </message>
     <message>
         <source>loaded</source>

@@ -2,10 +2,11 @@
 
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from time import perf_counter
 
 import pytest
-from PySide6.QtCore import QRect, QSize, Qt
+from PySide6.QtCore import QPoint, QRect, QSize, Qt
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
@@ -188,3 +189,24 @@ def test_closing_leaves_no_thread(qtbot: QtBot, make_desk: MakeDesk) -> None:
     desk.window.chat.composer.send()
     desk.close()
     assert set(threading.enumerate()) <= before
+
+
+def test_damaged_chats_are_told(qtbot: QtBot, make_desk: MakeDesk, own_home: Path) -> None:
+    (own_home / "data").mkdir(parents=True)
+    (own_home / "data" / "conversations.db").write_bytes(b"this is no database" * 100)
+    desk = make_desk(FakeHandle(model("small")))
+    qtbot.waitUntil(lambda: desk.window.banners.keys() == ("store",))
+    assert "was damaged" in desk.window.banners._banners["store"]._text.text()
+
+
+def test_esc_closes_a_popover_before_it_stops_the_answer(qtbot: QtBot, desk: Desk) -> None:
+    chat = desk.window.chat
+    chat.composer.edit.setPlainText("hello")
+    chat.composer.send()
+    chat.transcript.popover().ask("https://example.org", QPoint(50, 50))
+    assert chat.transcript.popover().isVisible()
+    qtbot.keyClick(chat.composer.edit, Qt.Key.Key_Escape)
+    assert not chat.transcript.popover().isVisible()
+    assert desk.handle.cancelled == []
+    qtbot.keyClick(chat.composer.edit, Qt.Key.Key_Escape)
+    assert desk.handle.cancelled == [desk.handle.requests[0].id]

@@ -157,8 +157,9 @@ class History(QObject):
         """Worker thread."""
         if self._store is None:
             self._store = ConversationStore(self._path)
-            if self._store.notice:
-                self.notice.emit(self._store.notice)
+            notice = self._store.notice
+            if notice:
+                self._bridge.post(lambda: self.notice.emit(notice))
         return self._store
 
 

@@ -1,12 +1,12 @@
 """The button in the composer that chooses who answers: the router or one model. UI thread only."""
 
 from PySide6.QtCore import QRect, QSize, Qt, Signal
-from PySide6.QtGui import QActionGroup, QPainter, QPaintEvent, QPixmap
+from PySide6.QtGui import QPainter, QPaintEvent, QPixmap
 from PySide6.QtWidgets import QMenu, QPushButton, QSizePolicy
 
 from laya_desktop.core.events import ModelStatus
 from laya_desktop.core.types import AUTO_MODEL
-from laya_desktop.ui import theme
+from laya_desktop.ui import icons, theme
 from laya_desktop.ui.model_text import state_text, state_token
 from laya_desktop.ui.style import chevron, rounded
 from laya_desktop.ui.widgets import Retranslating
@@ -46,19 +46,17 @@ class ModelPicker(Retranslating, QPushButton):
         """The menu as it would open now."""
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        group = QActionGroup(menu)
         entries = [(AUTO_MODEL, self.tr("Auto (router)"), "accent")]
         for model in self._models:
             entries.append((model.name, f"{model.name}\t{state_text(model)}", state_token(model)))
         for index, (name, label, token) in enumerate(entries):
             action = menu.addAction(label.replace("&", "&&"))
-            action.setCheckable(True)
-            action.setChecked(name == self._choice)
             action.setData(name)
             action.setIconVisibleInMenu(True)
-            if index:
+            if name == self._choice:
+                action.setIcon(icons.icon("check", theme.current().accent))
+            elif index:
                 action.setIcon(_dot(token))
-            group.addAction(action)
             if index == 0 and self._models:
                 menu.addSeparator()
         menu.triggered.connect(lambda action: self._pick(action.data()))

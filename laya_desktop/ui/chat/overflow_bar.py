@@ -39,7 +39,7 @@ class OverflowBar(Retranslating, QFrame):
             "out of what the model sees. Nothing is deleted."
         )
         if self._dropped:
-            starts = " ".join(f"“{' '.join(one.split())[:32]}…”" for one in self._dropped[:3])
+            starts = " ".join(f"“{_start_of(one)}”" for one in self._dropped[:3])
             count = len(self._dropped)
             text = self.tr("%n older turn(s) are no longer sent to the model: {0}", "", count).format(
                 f"{starts} …" if count > 3 else starts
@@ -67,3 +67,8 @@ class OverflowBar(Retranslating, QFrame):
     def paintEvent(self, event: QPaintEvent) -> None:
         tokens = theme.current()
         rounded(QPainter(self), self.rect(), theme.RADIUS, tokens.warn_tint, tokens.warn)
+
+
+def _start_of(text: str, most: int = 32) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[:most].rstrip()}…"

@@ -76,8 +76,11 @@ class ChatPage(Retranslating, QWidget):
         self.composer.edit.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def escape(self) -> None:
-        """Esc: close the list where it covers the page, else stop the answer."""
-        if self._narrow and self.list.isVisible():
+        """Esc: close a popover, the list where it covers the page, else stop the answer."""
+        popover = self.transcript.popover()
+        if popover.isVisible():
+            popover.hide()
+        elif self._narrow and self.list.isVisible():
             self.list.hide()
         elif self.session.running:
             self.session.stop()

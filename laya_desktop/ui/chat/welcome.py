@@ -62,7 +62,7 @@ class Welcome(Retranslating, QWidget):
             grid.addWidget(example, number // 2, number % 2)
             example.clicked.connect(lambda _checked=False, one=example: self.example_chosen.emit(one.text()))
         self._guide = ModelGuide(services)
-        page = ScrollPage(max_width=600, centred=True)
+        page = ScrollPage(max_width=660, centred=True)
         page.column.addWidget(self._logo, 0, Qt.AlignmentFlag.AlignHCenter)
         for widget in (self._greeting, self._hint, self._grid_holder, self._guide):
             page.column.addWidget(widget)

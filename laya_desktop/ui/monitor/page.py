@@ -205,7 +205,7 @@ class MonitorPage(Retranslating, QWidget):
             row.show_model(name, size, size / sample.limit, self._plot.token_of(name))
 
     def _show_queue(self, running: int, waiting: int) -> None:
-        text = self.tr("{0} running · {1} waiting")
+        text = self.tr("{0} + {1} waiting") if waiting else "{0}"
         self._figures[4].value.setText(text.format(running, waiting))
 
     def _show_events(self) -> None:
