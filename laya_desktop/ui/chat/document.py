@@ -25,7 +25,9 @@ from PySide6.QtGui import (
 
 from laya_desktop.ui import theme
 from laya_desktop.ui.chat.formats import (
+    CODE_PAD,
     INDENT,
+    TABLE_PAD,
     CodeLine,
     Formats,
     Prop,
@@ -256,7 +258,8 @@ class AnswerDocument(QTextDocument):
         made.setBorderBrush(QBrush(QColor(theme.current().line)))
         made.setCellPadding(theme.S1 + 1)
         made.setCellSpacing(0)
-        made.setTopMargin(0 if block.joins else gap(block, before))
+        made.setTopMargin(0 if self._table is not None else gap(block, before))
+        made.setBottomMargin(TABLE_PAD)  # a paragraph's own top margin counts for nothing after a table
         made.setLeftMargin(block.depth * INDENT + block.quote * theme.S4)
         if not block.joins:
             made.setHeaderRowCount(1)
@@ -267,6 +270,7 @@ class AnswerDocument(QTextDocument):
             above = self._table.format()
             above.setColumnWidthConstraints(made.columnWidthConstraints())
             above.setWidth(made.width())
+            above.setBottomMargin(0)
             self._table.setFormat(above)
         if self._free and before is None:
             self._cursor.setBlockFormat(spacer())
@@ -424,8 +428,11 @@ class AnswerDocument(QTextDocument):
             yield block
             block = block.next()
 
-    def ends_with_code(self) -> bool:
-        return bool(self.lastBlock().blockFormat().property(Prop.CODE))
+    def end_pad(self) -> int:
+        """Pixels that the last block needs beyond the document's height."""
+        if self._free and self._table is not None:
+            return -TABLE_PAD
+        return CODE_PAD if self.lastBlock().blockFormat().property(Prop.CODE) else 0
 
     def recolour(self) -> None:
         """Take the theme's present colours; code is coloured by its highlighter."""

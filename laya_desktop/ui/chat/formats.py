@@ -12,12 +12,16 @@ _USER = QTextFormat.Property.UserProperty.value
 
 INDENT = theme.S5 + theme.S1
 """Pixels per level of a list."""
+MARKER_GAP = theme.S1 + 2
+"""Pixels between a list marker and its text."""
 QUOTE_INDENT = theme.S4
 """Pixels per level of a quote."""
 CODE_HEADER = 28
 """Height of the strip above code, in pixels."""
 CODE_PAD = theme.S2
 """Between the code and the edges of its card, above and below."""
+TABLE_PAD = theme.S3
+"""Below a table."""
 _LINE_SPACING = 1.27
 
 
@@ -101,6 +105,9 @@ class Formats:
             result.setProperty(Prop.QUOTE, block.quote)
         if block.marker:
             result.setProperty(Prop.MARKER, block.marker)
+            wide = QFontMetricsF(theme.font()).horizontalAdvance(block.marker) + MARKER_GAP - INDENT
+            if wide > 0:
+                result.setTextIndent(wide)
         height = self.line_height(theme.font())
         if block.kind is Kind.CODE:
             height = self.line_height(self._mono)
@@ -138,6 +145,7 @@ def following(first: QTextBlockFormat) -> QTextBlockFormat:
     """The format of further lines of the same block: no gap, no marker."""
     result = QTextBlockFormat(first)
     result.setTopMargin(0)
+    result.setTextIndent(0)
     for prop in (Prop.MARKER, Prop.LANGUAGE, Prop.SEAM):
         result.clearProperty(prop)
     if first.hasProperty(Prop.CODE):

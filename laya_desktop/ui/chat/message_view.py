@@ -21,6 +21,7 @@ State = Literal["complete", "streaming", "error", "cancelled"]
 
 _HEADER = 24
 _FOOTER = 20
+_NAME_LEAST = 100
 _BUBBLE_SHARE = 0.85
 _LONG = 20_000  # characters from which a bubble is not fitted to its text
 LINE = 21
@@ -54,6 +55,7 @@ class WhyChip(QAbstractButton):
         super().__init__(parent)
         self.setFont(theme.font(theme.SMALL))
         self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
 
     def sizeHint(self) -> QSize:
         return QSize(chip_width(self.text(), self.fontMetrics()), _HEADER)
@@ -73,6 +75,7 @@ class ActionLink(QAbstractButton):
         self._token, self._quiet, self._revealed = token, quiet, False
         self.setFont(theme.font(theme.SMALL))
         self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
 
     def reveal(self, shown: bool) -> None:
         if shown != self._revealed:
@@ -280,15 +283,21 @@ class MessageView(Retranslating, QWidget):
         return y + _FOOTER
 
     def _arrange_header(self, width: int) -> int:
-        shown = [w for w in (self._name, self.why_chip, *self._chips) if not w.isHidden()]
-        if not shown:
-            return 0
+        """The name gives way to the reason for it; facts that do not fit are left out."""
         x = 0
-        for widget in shown:
-            wanted = min(widget.sizeHint().width(), width - x)
-            self._put(widget, QRect(x, 0, max(0, wanted), _HEADER))
+        room = self.why_chip.sizeHint().width() + theme.S2 if not self.why_chip.isHidden() else 0
+        if not self._name.isHidden():
+            wanted = min(self._name.sizeHint().width(), max(_NAME_LEAST, width - room))
+            self._put(self._name, QRect(0, 0, min(wanted, width), _HEADER))
+            x = wanted + theme.S2
+        if room:
+            self._put(self.why_chip, QRect(x, 0, max(0, min(room - theme.S2, width - x)), _HEADER))
+            x += room
+        for chip in (one for one in self._chips if not one.isHidden()):
+            wanted = chip.sizeHint().width()
+            self._put(chip, QRect(x, 0, wanted if x + wanted <= width else 0, _HEADER))
             x += wanted + theme.S2
-        return _HEADER + theme.S2
+        return _HEADER + theme.S2 if x else 0
 
     def _arrange_footer(self, width: int, y: int) -> None:
         links = [link for link in (self._retry, self._copy) if not link.isHidden()]

@@ -12,6 +12,7 @@ from time import perf_counter
 from PySide6.QtCore import QEvent, QMimeData, QPoint, QPointF, QRectF, QSizeF, Qt, QTimer, QUrl, Signal
 from PySide6.QtGui import (
     QContextMenuEvent,
+    QFocusEvent,
     QFontMetrics,
     QGuiApplication,
     QHelpEvent,
@@ -28,10 +29,10 @@ from PySide6.QtWidgets import QFrame, QTextBrowser, QTextEdit, QToolTip, QWidget
 
 from laya_desktop.ui import theme
 from laya_desktop.ui.chat.document import AnswerDocument
-from laya_desktop.ui.chat.formats import CODE_HEADER, CODE_PAD, QUOTE_INDENT, CodeLine, Prop
+from laya_desktop.ui.chat.formats import CODE_HEADER, CODE_PAD, MARKER_GAP, QUOTE_INDENT, CodeLine, Prop
 from laya_desktop.ui.chat.highlight import highlight
 from laya_desktop.ui.chat.markdown import MarkdownStream, PlainStream
-from laya_desktop.ui.style import rounded
+from laya_desktop.ui.style import focus_ring, rounded
 
 _SLICE = 3000  # characters that are parsed and inserted at once
 _COPIED_MS = 1500
@@ -78,6 +79,7 @@ class TextBody(QTextBrowser):
         self._width = -1
         self._jobs: deque[Iterator[bool]] = deque()
         self._moving: Iterator[bool] = iter(())
+        self._ring = False
         self._copied = -1
         self._copied_timer = QTimer(self)
         self._copied_timer.setSingleShot(True)
@@ -181,8 +183,7 @@ class TextBody(QTextBrowser):
 
     def text_height(self) -> int:
         """Pixels the document needs at its present width."""
-        pad = CODE_PAD if self._text.ends_with_code() else 0
-        return ceil(self._text.size().height()) + pad
+        return ceil(self._text.size().height()) + self._text.end_pad()
 
     def ideal_width(self) -> int:
         """The width of the longest line, in pixels."""
@@ -195,6 +196,8 @@ class TextBody(QTextBrowser):
         self._paint_ground(painter, event.rect().top(), event.rect().bottom())
         painter.end()
         super().paintEvent(event)
+        if self._ring:
+            focus_ring(QPainter(self.viewport()), self.viewport().rect(), theme.S1)
 
     def _paint_ground(self, painter: QPainter, top: int, bottom: int) -> None:
         block = self._block_at(top).previous()
@@ -257,10 +260,13 @@ class TextBody(QTextBrowser):
         tokens = theme.current()
         made = block.blockFormat()
         before = block.previous()
+        pad = CODE_PAD if made.hasProperty(Prop.CODE) else 0
+        head = pad + CODE_HEADER if made.property(Prop.CODE) == CodeLine.FIRST else 0
         for level in range(made.property(Prop.QUOTE) or 0):
             goes_on = (before.blockFormat().property(Prop.QUOTE) or 0) > level
-            top = _area(before).bottom() if goes_on else area.top()
-            painter.fillRect(QRectF(level * QUOTE_INDENT, top, 3, area.bottom() - top), tokens.line)
+            top = _area(before).bottom() if goes_on else area.top() - head
+            bar = QRectF(level * QUOTE_INDENT, top, 3, area.bottom() + pad - top)
+            painter.fillRect(bar, tokens.line)
         marker = made.property(Prop.MARKER)
         if marker:
             line = block.layout().lineAt(0)
@@ -268,7 +274,18 @@ class TextBody(QTextBrowser):
             painter.setFont(self._text.defaultFont())
             painter.setPen(tokens.color("text"))
             width = painter.fontMetrics().horizontalAdvance(marker)
-            painter.drawText(QPointF(max(0, made.leftMargin() - theme.S2 - width), base), marker)
+            right = made.leftMargin() + made.textIndent() - MARKER_GAP
+            painter.drawText(QPointF(right - width, base), marker)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self._ring = event.reason() in (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason)
+        self.viewport().update()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self._ring = False
+        self.viewport().update()
 
     def _copy_target(self, at: QPoint) -> QTextBlock | None:
         """The first line of the code whose Copy is at this place."""

@@ -164,7 +164,8 @@ class Transcript(Retranslating, QAbstractScrollArea):
         for name, value in fields.items():
             setattr(item.data, name, value)
         view = self._views.get(message_id)
-        if text != item.data.text:
+        resumed = not streamed and item.data.state == "streaming"
+        if text != item.data.text or resumed:
             item.data.text = text
             if view is not None:
                 view.show_message(item.data)
