@@ -103,15 +103,16 @@ class ChatListModel(QAbstractListModel):
 
     def regroup(self) -> None:
         """Build the rows anew: after a change of entries, of the language or of the day."""
+        rows, before = self._grouped(), len(self._rows)
+        if before and rows[:before] == self._rows:
+            # A further page: inserting keeps the scroll position.
+            if len(rows) > before:
+                self.beginInsertRows(QModelIndex(), before, len(rows) - 1)
+                self._rows = rows
+                self.endInsertRows()
+            return
         self.beginResetModel()
-        self._rows = []
-        today, heading = date.today(), ""
-        for entry in sorted(self._entries.values(), key=lambda one: -one.updated):
-            group = self._group(datetime.fromtimestamp(entry.updated).date(), today)
-            if group != heading:
-                self._rows.append(group)
-                heading = group
-            self._rows.append(entry)
+        self._rows = rows
         self.endResetModel()
 
     def rowCount(self, parent: QModelIndex = QModelIndex()) -> int:  # noqa: B008 - Qt's signature
@@ -149,6 +150,17 @@ class ChatListModel(QAbstractListModel):
             return Qt.ItemFlag.NoItemFlags
         return Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsEditable
 
+    def _grouped(self) -> list[str | Entry]:
+        rows: list[str | Entry] = []
+        today, heading = date.today(), ""
+        for entry in sorted(self._entries.values(), key=lambda one: -one.updated):
+            group = self._group(datetime.fromtimestamp(entry.updated).date(), today)
+            if group != heading:
+                rows.append(group)
+                heading = group
+            rows.append(entry)
+        return rows
+
     def _group(self, day: date, today: date) -> str:
         if day >= today:
             return self.tr("Today")
@@ -168,8 +180,7 @@ class _EntryDelegate(QStyledItemDelegate):
         self._view = view
 
     def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex) -> QSize:
-        heading = isinstance(index.data(_ENTRY), str)
-        return QSize(100, (36 if index.row() else 28) if heading else 38)
+        return QSize(100, 38)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex) -> None:
         row = index.data(_ENTRY)
@@ -233,6 +244,8 @@ class ChatListView(QListView):
         self.setItemDelegate(_EntryDelegate(self))
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setMouseTracking(True)
+        # Headings are as high as entries, so that ten thousand rows are laid out at once.
+        self.setUniformItemSizes(True)
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setEditTriggers(
@@ -355,7 +368,7 @@ class ChatListPanel(Retranslating, Panel):
         self._new.clicked.connect(self.new_wanted)
         column = QVBoxLayout(self)
         column.setContentsMargins(theme.S3, 10, theme.S3 + 1, theme.S3)
-        column.setSpacing(theme.S2)
+        column.setSpacing(theme.S1)
         column.addWidget(self._new)
         column.addWidget(self._empty)
         column.addWidget(self.view, 1)

@@ -1,0 +1,56 @@
+"""The list of conversations: groups by date, paging without losing the place, and ten thousand of them."""
+
+from datetime import datetime, timedelta
+from time import perf_counter
+
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from laya_desktop.ui.chat.chat_list import ChatListModel, ChatListPanel, Entry
+
+
+def entry(number: int, days_ago: float = 0) -> Entry:
+    at = datetime.now().replace(hour=12) - timedelta(days=days_ago)
+    return Entry(f"id{number}", f"Chat {number}", at.timestamp() - number / 1000)
+
+
+def rows(model: ChatListModel) -> list[str]:
+    return [model.index(number).data() for number in range(model.rowCount())]
+
+
+def test_groups_by_date(qapp: QApplication) -> None:
+    model = ChatListModel()
+    model.set_entries([entry(1), entry(2, 1), entry(3, 4), entry(4, 900)], complete=True)
+    assert rows(model)[:6] == ["Today", "Chat 1", "Yesterday", "Chat 2", "Last 7 days", "Chat 3"]
+    assert rows(model)[7] == "Chat 4"
+
+
+def test_a_renamed_entry_stays_where_it_is(qapp: QApplication) -> None:
+    model = ChatListModel()
+    model.set_entries([entry(1), entry(2)], complete=True)
+    assert model.setData(model.index(2), "  New name ")
+    assert rows(model) == ["Today", "Chat 1", "New name"]
+    assert not model.setData(model.index(2), "   ")
+
+
+def test_a_further_page_is_inserted(qtbot: QtBot) -> None:
+    model = ChatListModel()
+    first = [entry(number) for number in range(50)]
+    model.set_entries(first, complete=False)
+    assert model.canFetchMore(model.index(-1))
+    with qtbot.waitSignal(model.rowsInserted), qtbot.assertNotEmitted(model.modelReset):
+        model.set_entries([*first, *(entry(number) for number in range(50, 80))], complete=True)
+    assert model.rowCount() == 81
+
+
+def test_ten_thousand_chats_open_fast(qtbot: QtBot) -> None:
+    panel = ChatListPanel()
+    qtbot.addWidget(panel)
+    panel.resize(248, 700)
+    panel.show()
+    entries = [entry(number, number / 30) for number in range(10_000)]
+    started = perf_counter()
+    panel.model.set_entries(entries, complete=True)
+    panel.grab()
+    # The bound is 100 ms; three times that, because this may run beside other work.
+    assert perf_counter() - started < 0.3
