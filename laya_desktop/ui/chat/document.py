@@ -8,45 +8,19 @@ sees (a *seam*); copying puts it together again.
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from PySide6.QtCore import QObject, Qt, QUrl
-from PySide6.QtGui import (
-    QBrush,
-    QColor,
-    QTextBlock,
-    QTextBlockFormat,
-    QTextCursor,
-    QTextDocument,
-    QTextFrameFormat,
-    QTextLength,
-    QTextOption,
-    QTextTable,
-    QTextTableFormat,
-)
+from PySide6.QtCore import QObject, QUrl
+from PySide6.QtGui import QTextBlock, QTextCursor, QTextOption, QTextTable
 
 from laya_desktop.ui import theme
-from laya_desktop.ui.chat.formats import (
-    CODE_PAD,
-    INDENT,
-    TABLE_PAD,
-    CodeLine,
-    Formats,
-    Prop,
-    following,
-    gap,
-    set_line_height,
-    spacer,
-)
-from laya_desktop.ui.chat.inline import Span, Style
-from laya_desktop.ui.chat.markdown import Block, Change, Kind
+from laya_desktop.ui.chat.blocks import Block, Change, Kind
+from laya_desktop.ui.chat.formats import CODE_PAD, TABLE_PAD, Prop, following, gap, spacer
+from laya_desktop.ui.chat.inline import Span
+from laya_desktop.ui.chat.reading import LINE_BREAK, ReadableDocument
+from laya_desktop.ui.chat.tables import add_rows
 
 SEAM_LENGTH = 500
 """Characters after which a paragraph is parted, once it has twice as many."""
-_LINE_BREAK = "\u2028"
 _NO_BREAK_SPACE = "\xa0"
-_TABLE_ROWS = 40  # rows after which a table goes on in another one, because Qt lays out a table as a whole
-_TABLE_COLUMNS = 32
-_CELL = Block(Kind.PARAGRAPH)
-_ALIGNMENTS = {"center": Qt.AlignmentFlag.AlignHCenter, "right": Qt.AlignmentFlag.AlignRight}
 
 
 class _Start(NamedTuple):
@@ -58,14 +32,13 @@ class _Start(NamedTuple):
     rows: int  # of `table`
 
 
-class AnswerDocument(QTextDocument):
+class AnswerDocument(ReadableDocument):
     """The text of one message. `apply` takes what a `MarkdownStream` reports."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.setUndoRedoEnabled(False)
         self.setDocumentMargin(0)
-        self.formats = Formats()
         self._prepare()
         self._reset()
 
@@ -207,7 +180,7 @@ class AnswerDocument(QTextDocument):
             cursor.insertText(_NO_BREAK_SPACE)
         if block.kind not in (Kind.CODE, Kind.PLAIN):
             for span in block.spans:
-                text = span.text.replace("\n", _LINE_BREAK)
+                text = span.text.replace("\n", LINE_BREAK)
                 cursor.insertText(text, self.formats.char(span, block))
             return
         for span in block.spans:
@@ -219,72 +192,17 @@ class AnswerDocument(QTextDocument):
                 cursor.insertBlock(following(cursor.blockFormat()), made)
                 cursor.insertText(rest, made)
 
-    # Tables
-
     def _insert_rows(self, block: Block) -> None:
-        columns = min(max((len(row) for row in block.rows), default=0), _TABLE_COLUMNS)
-        if not columns:
-            return
-        rows = list(block.rows)
-        header = not block.joins
-        if header:
+        if not block.joins:
             self._table = None
-        while rows:
-            table = self._table
-            if table is None or table.rows() >= _TABLE_ROWS:
-                first, taken = 0, rows[:_TABLE_ROWS]
-                table = self._new_table(block, columns, len(taken))
-            else:
-                first = table.rows()
-                taken = rows[: _TABLE_ROWS - first]
-                table.appendRows(len(taken))
-            del rows[: len(taken)]
-            for at, row in enumerate(taken):
-                bold = header and at == 0 and first == 0
-                for column, spans in enumerate(row[: table.columns()]):
-                    align = block.aligns[column] if column < len(block.aligns) else ""
-                    self._fill(table.cellAt(first + at, column).firstCursorPosition(), spans, align, bold)
-            header = False
+        top = gap(block, self._last_block())
+        if self._free and self._last_block() is None:
+            self._cursor.setBlockFormat(spacer())
+        table = add_rows(self._cursor, self.formats, self._table, block, top)
+        if table is not None:
             self._table = table
             self._free = True
             self._cursor.movePosition(QTextCursor.MoveOperation.End)
-
-    def _new_table(self, block: Block, columns: int, rows: int) -> QTextTable:
-        before = self._last_block()
-        made = QTextTableFormat()
-        made.setBorder(1)
-        made.setBorderCollapse(True)
-        made.setBorderStyle(QTextFrameFormat.BorderStyle.BorderStyle_Solid)
-        made.setBorderBrush(QBrush(QColor(theme.current().line)))
-        made.setCellPadding(theme.S1 + 1)
-        made.setCellSpacing(0)
-        made.setTopMargin(0 if self._table is not None else gap(block, before))
-        made.setBottomMargin(TABLE_PAD)  # a paragraph's own top margin counts for nothing after a table
-        made.setLeftMargin(block.depth * INDENT + block.quote * theme.S4)
-        if not block.joins:
-            made.setHeaderRowCount(1)
-        if self._table is not None:
-            # Both parts of a long table get the same columns.
-            made.setColumnWidthConstraints(_shares(self._table))
-            made.setWidth(QTextLength(QTextLength.Type.PercentageLength, 100))
-            above = self._table.format()
-            above.setColumnWidthConstraints(made.columnWidthConstraints())
-            above.setWidth(made.width())
-            above.setBottomMargin(0)
-            self._table.setFormat(above)
-        if self._free and before is None:
-            self._cursor.setBlockFormat(spacer())
-        return self._cursor.insertTable(rows, columns, made)
-
-    def _fill(self, cell: QTextCursor, spans: tuple[Span, ...], align: str, bold: bool) -> None:
-        made = QTextBlockFormat()
-        made.setAlignment(_ALIGNMENTS.get(align, Qt.AlignmentFlag.AlignLeft))
-        set_line_height(made, self.formats.line_height(self.defaultFont()))
-        made.setProperty(Prop.CELL, True)
-        cell.setBlockFormat(made)
-        for span in spans:
-            shown = span._replace(style=span.style | Style.BOLD) if bold else span
-            cell.insertText(shown.text.replace("\n", _LINE_BREAK), self.formats.char(shown, _CELL))
 
     # Seams
 
@@ -314,7 +232,7 @@ class AnswerDocument(QTextDocument):
         made = following(block.blockFormat())
         made.setProperty(Prop.SEAM, 1)
         cursor.beginEditBlock()
-        if self.characterAt(block.position() + start - 1) == _LINE_BREAK:
+        if self.characterAt(block.position() + start - 1) == LINE_BREAK:
             cursor.deletePreviousChar()
             made.setProperty(Prop.SEAM, 2)
         else:
@@ -354,7 +272,7 @@ class AnswerDocument(QTextDocument):
         cursor.movePosition(QTextCursor.MoveOperation.PreviousCharacter, QTextCursor.MoveMode.KeepAnchor)
         cursor.removeSelectedText()
         if kind == 2:
-            cursor.insertText(_LINE_BREAK)
+            cursor.insertText(LINE_BREAK)
         else:
             self._starts = [one._replace(position=one.position - 1) for one in self._starts]
         cursor.setBlockFormat(made)
@@ -362,127 +280,14 @@ class AnswerDocument(QTextDocument):
         self._seams -= 1
         return cursor.block()
 
-    # Reading
-
-    def text_between(self, start: int, end: int) -> str:
-        """The text of a selection: seams closed, list markers kept, rows of tables parted by tabs."""
-        parts: list[str] = []
-        block = self.findBlock(start)
-        cell_of: tuple[int, int] | None = None
-        while block.isValid() and block.position() < end:
-            made = block.blockFormat()
-            text = "---" if made.hasProperty(Prop.RULE) else self._text_in(block, start, end)
-            cell = self._cell(block)
-            if block.position() <= start:
-                join = ""
-            elif made.hasProperty(Prop.SEAM):
-                join = "\n" if made.property(Prop.SEAM) == 2 else ""
-            else:
-                join = "\t" if cell is not None and cell_of is not None and cell[0] == cell_of[0] else "\n"
-            if block.position() >= start and (marker := made.property(Prop.MARKER)):
-                text = f"{marker} {text}"
-            if not made.hasProperty(Prop.SPACER):
-                parts += (join, text)
-            cell_of = cell
-            block = block.next()
-        return "".join(parts).replace(_LINE_BREAK, "\n")
-
-    def _text_in(self, block: QTextBlock, start: int, end: int) -> str:
-        """The part of a paragraph between two positions, which count UTF-16 units."""
-        last = block.position() + block.length() - 1
-        if start <= block.position() and end >= last:
-            return block.text()
-        cursor = QTextCursor(self)
-        cursor.setPosition(max(start, block.position()))
-        cursor.setPosition(min(end, last), QTextCursor.MoveMode.KeepAnchor)
-        return cursor.selectedText()
-
-    def _cell(self, block: QTextBlock) -> tuple[int, int] | None:
-        table = QTextCursor(block).currentTable()
-        return None if table is None else (table.cellAt(block.position()).row(), table.firstPosition())
-
-    def code_lines(self, position: int) -> tuple[QTextBlock, QTextBlock]:
-        """The first and the last paragraph of the code around `position`."""
-        first = last = self.findBlock(position)
-        while first.blockFormat().property(Prop.CODE) == CodeLine.OTHER and first.previous().isValid():
-            first = first.previous()
-        while last.next().isValid() and last.next().blockFormat().property(Prop.CODE) == CodeLine.OTHER:
-            last = last.next()
-        return first, last
-
-    def code_text(self, position: int) -> str:
-        """The code around `position`."""
-        first, last = self.code_lines(position)
-        return self.text_between(first.position(), last.position() + last.length() - 1)
-
-    def code_starts(self) -> list[int]:
-        """Where code begins, for every fence."""
-        return [block.position() for block in self._blocks() if _is_first(block)]
-
     def has_seams(self) -> bool:
         return self._seams > 0
-
-    def _blocks(self) -> Iterator[QTextBlock]:
-        block = self.begin()
-        while block.isValid():
-            yield block
-            block = block.next()
 
     def end_pad(self) -> int:
         """Pixels that the last block needs beyond the document's height."""
         if self._free and self._table is not None:
             return -TABLE_PAD
         return CODE_PAD if self.lastBlock().blockFormat().property(Prop.CODE) else 0
-
-    def recolour(self) -> None:
-        """Take the theme's present colours; code is coloured by its highlighter."""
-        self.formats = Formats()
-        cursor = QTextCursor(self)
-        cursor.beginEditBlock()
-        tables: set[int] = set()
-        block = self.begin()
-        while block.isValid():
-            self._recolour_block(block, cursor)
-            table = QTextCursor(block).currentTable()
-            if table is not None and table.firstPosition() not in tables:
-                tables.add(table.firstPosition())
-                made = table.format()
-                made.setBorderBrush(QBrush(QColor(theme.current().line)))
-                table.setFormat(made)
-            block = block.next()
-        cursor.endEditBlock()
-
-    def _recolour_block(self, block: QTextBlock, cursor: QTextCursor) -> None:
-        at = block.begin()
-        styled: list[tuple[int, int, int]] = []
-        while not at.atEnd():
-            fragment = at.fragment()
-            style = fragment.charFormat().property(Prop.STYLE)
-            if style:
-                styled.append((fragment.position(), fragment.length(), style))
-            at += 1
-        for position, length, style in styled:
-            cursor.setPosition(position)
-            cursor.setPosition(position + length, QTextCursor.MoveMode.KeepAnchor)
-            made = cursor.charFormat()
-            self.formats.colour(made, style)
-            cursor.setCharFormat(made)
-
-
-def _shares(table: QTextTable) -> list[QTextLength]:
-    """Widths of a table's columns by their longest text."""
-    longest = [
-        max(_cell_length(table, row, column) for row in range(table.rows()))
-        for column in range(table.columns())
-    ]
-    weights = [min(40, max(4, one)) for one in longest]
-    kind = QTextLength.Type.PercentageLength
-    return [QTextLength(kind, 100 * weight / sum(weights)) for weight in weights]
-
-
-def _cell_length(table: QTextTable, row: int, column: int) -> int:
-    cell = table.cellAt(row, column)
-    return cell.lastPosition() - cell.firstPosition()
 
 
 def _after_common(old: tuple[Span, ...], new: tuple[Span, ...]) -> tuple[int, tuple[Span, ...]]:
@@ -508,7 +313,3 @@ def _common(old: str, new: str) -> int:
 
 def _units(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2
-
-
-def _is_first(block: QTextBlock) -> bool:
-    return bool(block.blockFormat().property(Prop.CODE) == CodeLine.FIRST)

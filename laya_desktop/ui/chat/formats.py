@@ -5,8 +5,8 @@ from enum import IntEnum
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QTextBlockFormat, QTextCharFormat, QTextFormat
 
 from laya_desktop.ui import theme
+from laya_desktop.ui.chat.blocks import Block, Kind
 from laya_desktop.ui.chat.inline import Span, Style
-from laya_desktop.ui.chat.markdown import Block, Kind
 
 _USER = QTextFormat.Property.UserProperty.value
 

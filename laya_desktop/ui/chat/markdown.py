@@ -10,13 +10,12 @@ Whether a list is loose is ignored on purpose: its last line can change that and
 """
 
 import re
-from dataclasses import dataclass, field
-from enum import Enum, auto
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
-from markdown_it.token import Token
-
-from laya_desktop.ui.chat.inline import MARKDOWN, Span, balanced_end, inline_spans, mend, spans_of
+from laya_desktop.ui.chat.blocks import Block, Change, Kind
+from laya_desktop.ui.chat.inline import MARKDOWN, Span, balanced_end, inline_spans, mend
+from laya_desktop.ui.chat.walk import Cut, Parsed, Walk
 
 PREFIX_LIMIT = 800
 """Characters of an open paragraph or code line from which its beginning is committed."""
@@ -30,82 +29,6 @@ _ITEM = re.compile(r"[ \t]*(?:>[ ]?)*[ \t]*(?:[-+*]|\d{1,9}[.)])(?:[ ]{1,4}(?![ 
 _BARE_MARKER = re.compile(r"[ \t>]*(?:`{1,3}|~{1,3}|#{1,6}|[-+*=|:_ ]{1,3}|\d{1,9}[.)]?)[ ]*")
 _DELIMITER = re.compile(r"[|:\- ]*")
 _REFERENCE = re.compile(r"^ {0,3}\[[^\]\n]+\]:[ \t]*\S.*$", re.MULTILINE)
-_TASK = re.compile(r"\[([ xX])\]\s+")
-_BULLETS = ("•", "◦", "▪")
-
-
-class Kind(Enum):
-    PARAGRAPH = auto()
-    HEADING = auto()
-    CODE = auto()
-    TABLE = auto()
-    RULE = auto()
-    PLAIN = auto()
-
-
-Row = tuple[tuple[Span, ...], ...]
-
-
-class Block(NamedTuple):
-    """One leaf of the text.
-
-    `marker` is the bullet or number of a block that begins a list item, `depth` its list nesting and `quote`
-    its quote nesting. With `joins` it continues the block before it: text of the same paragraph, code of the
-    same fence (which brings its newline along), rows of the same table. `closed` is false while a fence may
-    go on. The first row of a table that does not join is its header; `aligns` are "", left, center or right.
-    """
-
-    kind: Kind
-    spans: tuple[Span, ...] = ()
-    level: int = 0
-    quote: int = 0
-    depth: int = 0
-    marker: str = ""
-    language: str = ""
-    closed: bool = True
-    joins: bool = False
-    rows: tuple[Row, ...] = ()
-    aligns: tuple[str, ...] = ()
-
-
-class Change(NamedTuple):
-    """Keep the first `keep` blocks, put `blocks` behind them. The first `committed` blocks never change."""
-
-    keep: int
-    blocks: list[Block]
-    committed: int
-
-
-@dataclass(slots=True)
-class _Level:
-    """An open list while walking. `shift` is an item's true number minus the one in the source."""
-
-    ordered: bool
-    shift: int = 0
-    number: int | None = None
-    line: int = 0
-
-
-class _Cut(NamedTuple):
-    """The tail may begin before `line`, with `blocks` blocks of this parse in front of it. `items` are the
-    lines of the list items around it, `table` the header's line when it is a row."""
-
-    line: int
-    blocks: int
-    items: tuple[int, ...]
-    shifts: tuple[int, ...]
-    table: int | None = None
-
-
-@dataclass(slots=True)
-class _Parse:
-    lines: list[str]
-    first: int  # the tail's first line
-    blocks: list[Block] = field(default_factory=list)
-    cuts: list[_Cut] = field(default_factory=list)
-    last: Token | None = None  # the last leaf
-    last_text: str = ""  # its source, for paragraphs and headings
-    inside: _Cut | None = None  # the containers around the last leaf
 
 
 @dataclass(slots=True)
@@ -186,14 +109,14 @@ class MarkdownStream:
         """What the parser may know; a copy, because it would also learn from half a definition."""
         return {"references": dict(self._env.get("references", {}))}
 
-    def _parse(self, final: bool) -> _Parse:
+    def _parse(self, final: bool) -> Parsed:
         tail = self._tail
         if self._live and not final:
             tail = self._without_bare_marker(tail)
         first = self._lead + _JOIN + tail if self._joining else tail
         source = "\n".join([*self._skeleton, first])
-        parsed = _Parse(source.split("\n"), len(self._skeleton))
-        _Walk(parsed, self._shifts, final).run(MARKDOWN.parse(source, self._known()))
+        parsed = Parsed(source.split("\n"), len(self._skeleton))
+        Walk(parsed, self._shifts, final).run(MARKDOWN.parse(source, self._known()))
         if self._joining and parsed.blocks:
             _strip_join(parsed.blocks)
         if self._live and not final and parsed.blocks and parsed.last_text:
@@ -212,7 +135,7 @@ class MarkdownStream:
             tail = tail[:start]
         return _without_half_table(tail, self._in_table) if "|" in tail else tail
 
-    def _advance(self, parsed: _Parse, done: list[Block]) -> bool:
+    def _advance(self, parsed: Parsed, done: list[Block]) -> bool:
         """Commit what is finished and shorten the tail. Whether there may be more to commit."""
         complete = parsed.first + self._tail.count("\n")
         for cut in reversed(parsed.cuts):
@@ -229,7 +152,7 @@ class MarkdownStream:
             return self._commit_prefix(parsed, done)
         return False
 
-    def _cut_to(self, parsed: _Parse, cut: _Cut) -> None:
+    def _cut_to(self, parsed: Parsed, cut: Cut) -> None:
         tail_lines = self._tail.split("\n")
         self.preload("\n".join(tail_lines[: cut.line - parsed.first]))
         self._tail = "\n".join(tail_lines[cut.line - parsed.first :])
@@ -244,7 +167,7 @@ class MarkdownStream:
             self._skeleton = _skeleton(parsed.lines, cut.items) + header
         self._in_table = cut.table is not None
 
-    def _commit_prefix(self, parsed: _Parse, done: list[Block]) -> bool:
+    def _commit_prefix(self, parsed: Parsed, done: list[Block]) -> bool:
         """Commit the beginning of a long paragraph, up to where no marker is open."""
         text = parsed.last_text
         end = balanced_end(text[: len(text) - 1])
@@ -270,7 +193,7 @@ class MarkdownStream:
 
     # Fences
 
-    def _enter_fence(self, parsed: _Parse, done: list[Block], complete: int) -> bool:
+    def _enter_fence(self, parsed: Parsed, done: list[Block], complete: int) -> bool:
         block, inside, token = parsed.blocks[-1], parsed.inside, parsed.last
         assert token is not None
         assert inside is not None
@@ -363,157 +286,7 @@ def parse(text: str) -> list[Block]:
     return stream.update(final=True).blocks
 
 
-class _Walk:
-    """Turns the parser's tokens into blocks, and notes where the tail may be cut."""
-
-    def __init__(self, parsed: _Parse, shifts: tuple[int, ...], final: bool) -> None:
-        self._parsed = parsed
-        self._shifts = shifts
-        self._final = final
-        self._levels: list[_Level] = []
-        self._quote = 0
-        self._marker = ""
-        self._cut_line = -1
-
-    def run(self, tokens: list[Token]) -> None:
-        skip_to = 0
-        for at, token in enumerate(tokens):
-            if at < skip_to:
-                continue
-            match token.type:
-                case "bullet_list_open" | "ordered_list_open":
-                    self._open_list(token)
-                case "bullet_list_close" | "ordered_list_close":
-                    self._levels.pop()
-                case "list_item_open":
-                    self._open_item(token)
-                case "list_item_close":
-                    self._flush_marker()
-                case "blockquote_open":
-                    self._quote += 1
-                case "blockquote_close":
-                    self._quote -= 1
-                case "paragraph_open":
-                    self._text(token, tokens[at + 1], Kind.PARAGRAPH)
-                case "heading_open":
-                    self._text(token, tokens[at + 1], Kind.HEADING, level=int(token.tag[1]))
-                case "fence" | "code_block":
-                    self._code(token)
-                case "hr":
-                    self._leaf(token, Block(Kind.RULE))
-                case "table_open":
-                    skip_to = self._table(tokens, at)
-
-    def _line(self, token: Token) -> int:
-        return token.map[0] if token.map else 0
-
-    def _open_list(self, token: Token) -> None:
-        self._flush_marker()
-        level = _Level(token.type == "ordered_list_open")
-        depth = len(self._levels)
-        # Only the list that the tail begins in goes on counting where the committed part ended.
-        if self._line(token) <= self._parsed.first and depth < len(self._shifts):
-            level.shift = self._shifts[depth]
-        self._levels.append(level)
-
-    def _open_item(self, token: Token) -> None:
-        level = self._levels[-1]
-        if level.ordered:
-            literal = int(token.info or 1)
-            level.number = literal + level.shift if level.number is None else level.number + 1
-            level.shift = level.number - literal
-            self._marker = f"{level.number}."
-        else:
-            self._marker = _BULLETS[min(len(self._levels), len(_BULLETS)) - 1]
-        level.line = self._line(token)
-        self._note_cut(level.line, self._levels[:-1])
-
-    def _flush_marker(self) -> None:
-        """An item without text of its own still shows its marker."""
-        if self._marker and self._levels and self._levels[-1].line >= self._parsed.first:
-            self._parsed.blocks.append(self._placed(Block(Kind.PARAGRAPH)))
-        self._marker = ""
-
-    def _note_cut(self, line: int, around: list[_Level], table: int | None = None) -> None:
-        if line == self._cut_line:
-            return
-        self._cut_line = line
-        self._parsed.cuts.append(self._cut(line, around, table))
-
-    def _cut(self, line: int, around: list[_Level], table: int | None = None) -> _Cut:
-        items = tuple(level.line for level in around)
-        shifts = tuple(level.shift for level in self._levels)
-        return _Cut(line, len(self._parsed.blocks), items, shifts, table)
-
-    def _placed(self, block: Block) -> Block:
-        marker, self._marker = self._marker, ""
-        return block._replace(quote=self._quote, depth=len(self._levels), marker=marker)
-
-    def _leaf(self, token: Token, block: Block, text: str = "") -> None:
-        line = self._line(token)
-        block = self._placed(block)
-        if line < self._parsed.first:
-            return
-        self._note_cut(line, self._levels)
-        self._parsed.last, self._parsed.last_text = token, text
-        self._parsed.inside = self._cut(line, self._levels)
-        self._parsed.blocks.append(block)
-
-    def _text(self, token: Token, inline: Token, kind: Kind, level: int = 0) -> None:
-        spans = spans_of(inline.children or [])
-        if self._marker and spans and (task := _TASK.match(spans[0].text)):
-            self._marker = "☐" if task.group(1) == " " else "☑"
-            spans = (spans[0]._replace(text=spans[0].text[task.end() :]), *spans[1:])
-        self._leaf(token, Block(kind, spans, level=level), inline.content)
-
-    def _code(self, token: Token) -> None:
-        closed = True
-        if token.type == "fence" and token.map and not self._final:
-            last = self._parsed.lines[token.map[1] - 1].strip(" \t>")
-            closed = (
-                token.map[1] - 1 > token.map[0]
-                and len(last) >= len(token.markup)
-                and not last.strip(token.markup[0])
-            )
-        language = token.info.split()[0] if token.info.strip() else ""
-        code = token.content.removesuffix("\n")
-        spans = (Span(code),) if code else ()
-        self._leaf(token, Block(Kind.CODE, spans, language=language, closed=closed))
-
-    def _table(self, tokens: list[Token], at: int) -> int:
-        """Add a table: what is surely finished, and its last row apart from it. Where the walk goes on."""
-        start = self._line(tokens[at])
-        rows: list[tuple[int, Row]] = []
-        cells: list[tuple[Span, ...]] = []
-        aligns: list[str] = []
-        while tokens[at].type != "table_close":
-            token = tokens[at]
-            if token.type == "tr_open":
-                cells = []
-                line = self._line(token)
-            elif token.type == "inline":
-                cells.append(spans_of(token.children or []))
-            elif token.type == "th_open":
-                aligns.append(str(token.attrs.get("style", "")).removeprefix("text-align:"))
-            elif token.type == "tr_close" and line >= self._parsed.first:
-                rows.append((line, tuple(cells)))
-            at += 1
-        table = Block(Kind.TABLE, aligns=tuple(aligns), joins=start < self._parsed.first)
-        if not table.joins:
-            self._note_cut(start, self._levels)
-        self._parsed.last, self._parsed.last_text, self._parsed.inside = None, "", None
-        body = len(rows) - (0 if table.joins else 1)
-        finished = rows[:-1] if body > 0 else rows
-        table = self._placed(table)
-        if finished:
-            self._parsed.blocks.append(table._replace(rows=tuple(row for _, row in finished)))
-        if body > 0:
-            self._note_cut(rows[-1][0], self._levels, start)
-            self._parsed.blocks.append(table._replace(rows=(rows[-1][1],), joins=True, marker=""))
-        return at + 1
-
-
-def _is_sure(lines: list[str], cut: _Cut, complete: int) -> bool:
+def _is_sure(lines: list[str], cut: Cut, complete: int) -> bool:
     """Whether what begins at the cut will begin there whatever text follows."""
     if not lines[cut.line - 1].strip(" \t>") or len(lines[cut.line]) > _SURE_LENGTH:
         return True

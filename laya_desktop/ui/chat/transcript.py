@@ -5,11 +5,8 @@ recycled `MessageView`; the rest costs one small object. The place of the reader
 and where its top is, or the end: corrections of heights elsewhere never move what is being read.
 """
 
-from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from itertools import accumulate
 from time import perf_counter
 from typing import Any, Final
 
@@ -18,8 +15,9 @@ from PySide6.QtGui import QGuiApplication, QKeyEvent, QMouseEvent, QPalette, QRe
 from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QPushButton, QWidget
 
 from laya_desktop.ui import theme
+from laya_desktop.ui.chat.column import Column, Item
 from laya_desktop.ui.chat.link_popover import LinkPopover
-from laya_desktop.ui.chat.message_view import MessageData, MessageView, estimate
+from laya_desktop.ui.chat.message_view import MessageData, MessageView
 from laya_desktop.ui.widgets import Retranslating, button
 
 __all__ = ["MessageData", "Transcript"]
@@ -33,16 +31,6 @@ _WORK_MS: Final = 8
 _WORK_BUDGET_S: Final = 0.004
 _SPARE: Final = 16
 _NEAR_END: Final = 4
-
-
-@dataclass(slots=True)
-class _Item:
-    """A message and its height. `width` is the one that `height` was measured at, 0 for an estimate."""
-
-    data: MessageData
-    height: int = 0
-    width: int = 0
-    known: dict[int, int] = field(default_factory=dict)  # heights by width
 
 
 class Transcript(Retranslating, QAbstractScrollArea):
@@ -63,11 +51,9 @@ class Transcript(Retranslating, QAbstractScrollArea):
         self.viewport().setBackgroundRole(QPalette.ColorRole.Window)
         self.viewport().setAutoFillBackground(True)
         self.verticalScrollBar().setSingleStep(theme.S5)
-        self._items: list[_Item] = []
-        self._index: dict[str, int] = {}
+        self._column = Column()
         self._views: dict[str, MessageView] = {}
         self._spare: OrderedDict[str, MessageView] = OrderedDict()
-        self._tops: list[int] = []
         self._follow = True
         self._anchor = (0, 0)  # message, pixels of its top below the viewport's
         self._placing = False
@@ -105,30 +91,24 @@ class Transcript(Retranslating, QAbstractScrollArea):
     def set_messages(self, messages: Iterable[MessageData]) -> None:
         """Show another conversation, at its end."""
         self.clear()
-        width = self._column_width()
-        for data in messages:
-            self._index[data.id] = len(self._items)
-            self._items.append(_Item(data, estimate(data, width)))
+        self._column.add(messages, self._column_width())
         self._arrange()
 
     def append(self, message: MessageData) -> None:
         """Add a message. The user's own brings the view to the end."""
-        self._index[message.id] = len(self._items)
-        self._items.append(_Item(message, estimate(message, self._column_width())))
+        self._column.add((message,), self._column_width())
         if message.role == "user":
             self._follow = True
         self._arrange()
 
     def remove(self, message_id: str) -> None:
         """Take a message away."""
-        at = self._index.get(message_id)
-        if at is None:
+        if message_id not in self._column:
             return
         self._release(message_id)
         self._forget(message_id)
         self._buffers.pop(message_id, None)
-        del self._items[at]
-        self._index = {item.data.id: index for index, item in enumerate(self._items)}
+        at = self._column.remove(message_id)
         if self._anchor[0] > at:
             self._anchor = (self._anchor[0] - 1, self._anchor[1])
         self._arrange()
@@ -139,8 +119,7 @@ class Transcript(Retranslating, QAbstractScrollArea):
             self._release(message_id)
         for message_id in list(self._spare):
             self._forget(message_id)
-        self._items.clear()
-        self._index.clear()
+        self._column.clear()
         self._buffers.clear()
         self._follow, self._anchor = True, (0, 0)
         self._popover.hide()
@@ -148,16 +127,15 @@ class Transcript(Retranslating, QAbstractScrollArea):
 
     def stream_text(self, message_id: str, text: str) -> None:
         """Add text to a streaming message. Cheap: it is shown with the next flush, 30 times a second."""
-        if message_id in self._index:
+        if message_id in self._column:
             self._buffers.setdefault(message_id, []).append(text)
             self._schedule()
 
     def update_message(self, message_id: str, **fields: Any) -> None:
         """Change fields of a message; shown with the next flush. A new `text` replaces the old one."""
-        at = self._index.get(message_id)
-        if at is None:
+        if message_id not in self._column:
             return
-        item = self._items[at]
+        item = self._column[message_id]
         self._take_buffer(message_id)
         text = fields.pop("text", item.data.text)
         streamed = item.data.state == "streaming"
@@ -175,8 +153,7 @@ class Transcript(Retranslating, QAbstractScrollArea):
             view.refresh()
         if view is None:
             self._forget(message_id)
-        item.width = 0
-        item.known.clear()
+        item.changed()
         self._buffers.setdefault(message_id, [])
         self._schedule()
 
@@ -186,7 +163,7 @@ class Transcript(Retranslating, QAbstractScrollArea):
 
     def message(self, message_id: str) -> MessageData:
         """What is shown of a message. Raises KeyError."""
-        return self._items[self._index[message_id]].data
+        return self._column[message_id].data
 
     def is_busy(self) -> bool:
         """Whether something waits to be shown: streamed text, a slice of a long one, colours of code."""
@@ -212,7 +189,7 @@ class Transcript(Retranslating, QAbstractScrollArea):
             view = self._views.get(message_id)
             if view is not None:
                 left |= view.body.advance(_FLUSH_BUDGET_S)
-                self._items[self._index[message_id]].width = 0
+                self._column[message_id].changed()
         self._arrange()
         took_ms = round((perf_counter() - begun) * 1000)
         # A machine that is too slow for 30 Hz gets fewer flushes, not a busier thread.
@@ -230,13 +207,13 @@ class Transcript(Retranslating, QAbstractScrollArea):
             return
         text = "".join(pieces)
         pieces.clear()
-        item = self._items[self._index[message_id]]
+        item = self._column[message_id]
         had_text = bool(item.data.text)
         item.data.text += text
         view = self._views.get(message_id)
         if view is None:
             self._forget(message_id)
-            item.width = 0
+            item.changed()
             return
         view.body.feed(text)
         if not had_text:
@@ -244,7 +221,7 @@ class Transcript(Retranslating, QAbstractScrollArea):
 
     # Views
 
-    def _bind(self, item: _Item) -> MessageView:
+    def _bind(self, item: Item) -> MessageView:
         message_id = item.data.id
         view = self._spare.pop(message_id, None)
         if view is None:
@@ -295,37 +272,24 @@ class Transcript(Retranslating, QAbstractScrollArea):
         width, page = self._column_width(), self.viewport().height()
         deadline = perf_counter() + _BIND_BUDGET_S
         for _ in range(12):
-            self._sum_up()
+            self._column.sum_up()
             value = self._wanted_value(page)
-            first, last = self._range(value, page)
             changed = False
-            for item in self._items[first:last]:
-                changed |= self._measure(item, width, deadline)
+            for at in self._column.between(value, value + page):
+                changed |= self._measure(self._column.items[at], width, deadline)
             if not changed:
                 break
-        self._place(value, first, last, width, page)
+        self._place(value, width, page)
         self._placing = False
         self._show_jump()
         self._plan_work()
 
-    def _sum_up(self) -> None:
-        steps = (item.height + theme.S5 for item in self._items)
-        self._tops = list(accumulate(steps, initial=theme.S5))
-
     def _wanted_value(self, page: int) -> int:
-        maximum = max(0, self._tops[-1] - page)
-        if self._follow or not self._items:
-            return maximum
-        index, offset = self._anchor
-        return max(0, min(maximum, self._tops[min(index, len(self._items) - 1)] - offset))
+        if self._follow or not len(self._column):
+            return self._column.maximum(page)
+        return self._column.value_of(*self._anchor, page)
 
-    def _range(self, value: int, page: int) -> tuple[int, int]:
-        """Messages that are visible when scrolled to `value`, as a slice."""
-        first = max(0, bisect_right(self._tops, value) - 1)
-        last = bisect_right(self._tops, value + page)
-        return first, min(last, len(self._items))
-
-    def _measure(self, item: _Item, width: int, deadline: float) -> bool:
+    def _measure(self, item: Item, width: int, deadline: float) -> bool:
         """Give a message its view and its true height. Whether that was another."""
         view = self._views.get(item.data.id)
         if view is not None and item.width == width:
@@ -333,17 +297,9 @@ class Transcript(Retranslating, QAbstractScrollArea):
         if view is None:
             view = self._bind(item)
             view.body.advance(max(0.0, deadline - perf_counter()))
-        height = view.arrange(width)
-        item.width = width
-        if view.body.is_loaded():
-            if len(item.known) > 8:
-                item.known.clear()
-            item.known[width] = height
-        changed = height != item.height
-        item.height = height
-        return changed
+        return item.measured(width, view.arrange(width), final=view.body.is_loaded())
 
-    def _place(self, value: int, first: int, last: int, width: int, page: int) -> None:
+    def _place(self, value: int, width: int, page: int) -> None:
         moved = self._value - value
         self._value = value
         if moved and abs(moved) < page:
@@ -351,32 +307,24 @@ class Transcript(Retranslating, QAbstractScrollArea):
             self.viewport().scroll(0, moved)
         bar = self.verticalScrollBar()
         bar.setPageStep(page)
-        bar.setRange(0, max(0, self._tops[-1] - page))
+        bar.setRange(0, self._column.maximum(page))
         bar.setValue(value)
         left = (self.viewport().width() - width) // 2
-        keep = self._kept(value, page)
-        for message_id in [one for one in self._views if self._index[one] not in keep]:
+        # Views within a page of what is visible stay.
+        keep = self._column.between(value - page, value + 2 * page)
+        for message_id in [one for one in self._views if self._column.index[one] not in keep]:
             self._release(message_id)
         for message_id, view in self._views.items():
-            at = self._index[message_id]
-            area = QRect(left, self._tops[at] - value, width, self._items[at].height)
+            at = self._column.index[message_id]
+            area = QRect(left, self._column.tops[at] - value, width, self._column.items[at].height)
             if view.geometry() != area:
                 view.setGeometry(area)
             view.place()
             if view.isHidden():
                 view.show()
 
-    def _kept(self, value: int, page: int) -> range:
-        """Messages whose views stay: visible ones and those within a page of them."""
-        first, last = self._range(max(0, value - page), 3 * page)
-        return range(first, last)
-
     def resizeEvent(self, event: QResizeEvent) -> None:
-        width = self._column_width()
-        for item in self._items:
-            if item.width != width:
-                known = item.known.get(width)
-                item.height = known if known is not None else estimate(item.data, width)
+        self._column.change_width(self._column_width())
         self._arrange()
         self._place_jump()
         self._popover.hide()
@@ -391,7 +339,7 @@ class Transcript(Retranslating, QAbstractScrollArea):
         if not self._work_timer.isActive() and self._next_task() is not None:
             self._work_timer.start()
 
-    def _next_task(self) -> MessageView | _Item | None:
+    def _next_task(self) -> MessageView | Item | None:
         """What to do when there is time: text not yet in, code not yet coloured, a neighbour not built."""
         busy = None
         for view in self._views.values():
@@ -401,10 +349,10 @@ class Transcript(Retranslating, QAbstractScrollArea):
                 busy = view
         return busy or self._neighbour()
 
-    def _neighbour(self) -> _Item | None:
+    def _neighbour(self) -> Item | None:
         page = self.viewport().height()
-        first, last = self._range(max(0, self._value - page // 2), 2 * page)
-        for item in self._items[first:last]:
+        for at in self._column.between(self._value - page // 2, self._value + page + page // 2):
+            item = self._column.items[at]
             if item.data.id not in self._views:
                 return item
         return None
@@ -414,10 +362,10 @@ class Transcript(Retranslating, QAbstractScrollArea):
         if task is None or not self.isVisible():
             return
         width = self._column_width()
-        if isinstance(task, _Item):
+        if isinstance(task, Item):
             self._measure(task, width, perf_counter() + _WORK_BUDGET_S)
         else:
-            item = self._items[self._index[task.data.id]]
+            item = self._column[task.data.id]
             if not task.body.is_loaded():
                 task.body.advance(_WORK_BUDGET_S)
                 item.width = 0
@@ -440,12 +388,8 @@ class Transcript(Retranslating, QAbstractScrollArea):
         value = bar.value()
         self._follow = value >= bar.maximum() - _NEAR_END
         self._popover.hide()
-        if self._items:
-            first, last = self._range(value, self.viewport().height())
-            # The first message that begins on screen; one that fills it is held by its own top.
-            index = first + 1 if first + 1 < last and self._tops[first] < value else first
-            index = min(index, len(self._items) - 1)
-            self._anchor = (index, self._tops[index] - value)
+        if len(self._column):
+            self._anchor = self._column.anchor(value, self.viewport().height())
         self._arrange()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -491,7 +435,7 @@ class Transcript(Retranslating, QAbstractScrollArea):
     def _show_jump(self) -> None:
         page = self.viewport().height()
         below = self.verticalScrollBar().maximum() - self._value
-        streaming = bool(self._items) and self._items[-1].data.state == "streaming"
+        streaming = len(self._column) > 0 and self._column.items[-1].data.state == "streaming"
         shown = not self._follow and (below > page or (streaming and below > theme.S5))
         if shown == self._jump.isHidden():
             self._jump.setVisible(shown)

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from laya_desktop.ui.chat.blocks import Block, Kind
 from laya_desktop.ui.chat.inline import Span, Style, balanced_end, inline_spans, mend
-from laya_desktop.ui.chat.markdown import Block, Kind, MarkdownStream, parse
+from laya_desktop.ui.chat.markdown import MarkdownStream, parse
 
 SAMPLE = """# Title
 
