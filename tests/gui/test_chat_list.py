@@ -1,7 +1,7 @@
 """The list of conversations: groups by date, paging without losing the place, and ten thousand of them."""
 
 from datetime import datetime, timedelta
-from time import perf_counter
+from time import thread_time
 
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
@@ -9,8 +9,11 @@ from pytestqt.qtbot import QtBot
 from laya_desktop.ui.chat.chat_list import ChatListModel, ChatListPanel, Entry
 
 
+NOON = datetime.now().replace(hour=12)
+
+
 def entry(number: int, days_ago: float = 0) -> Entry:
-    at = datetime.now().replace(hour=12) - timedelta(days=days_ago)
+    at = NOON - timedelta(days=days_ago)
     return Entry(f"id{number}", f"Chat {number}", at.timestamp() - number / 1000)
 
 
@@ -49,8 +52,7 @@ def test_ten_thousand_chats_open_fast(qtbot: QtBot) -> None:
     panel.resize(248, 700)
     panel.show()
     entries = [entry(number, number / 30) for number in range(10_000)]
-    started = perf_counter()
+    started = thread_time()
     panel.model.set_entries(entries, complete=True)
     panel.grab()
-    # The bound is 100 ms; three times that, because this may run beside other work.
-    assert perf_counter() - started < 0.3
+    assert thread_time() - started < 0.2

@@ -1,6 +1,6 @@
 """GUI-02: what Enter does, with input methods, while an answer streams, and with what people paste."""
 
-from time import perf_counter
+from time import thread_time
 
 import pytest
 from PySide6.QtCore import QMimeData, Qt
@@ -103,15 +103,15 @@ def test_send_turns_into_stop(qtbot: QtBot, composer: Composer) -> None:
     assert composer.button.text() == "Send"
 
 
-@pytest.mark.parametrize("text", ["word and 中文 " * 80_000, "line\n" * 200_000, "x" * 1_000_000])
+@pytest.mark.parametrize("text", ["word and 中文 " * 85_000, "line\n" * 200_000, "x" * 1_000_000])
 def test_a_megabyte_is_pasted_within_a_second(composer: Composer, text: str) -> None:
     mime = QMimeData()
     mime.setText(text)
-    started = perf_counter()
+    # This thread's own time, because the test may run beside other work.
+    started = thread_time()
     composer.edit.insertFromMimeData(mime)
     QApplication.processEvents()
-    # Twice the bound, because this may run beside other work.
-    assert perf_counter() - started < 2.0
+    assert thread_time() - started < 1.0
     assert len(composer.edit.toPlainText()) == len(text)
 
 

@@ -5,8 +5,9 @@ from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QVBoxLayout
 
 from laya_desktop.ui import theme
+from laya_desktop.ui.layouts import Flow
 from laya_desktop.ui.style import rounded
-from laya_desktop.ui.widgets import Flow, Retranslating, Text, button
+from laya_desktop.ui.widgets import Retranslating, Text, button
 
 
 class OverflowBar(Retranslating, QFrame):

@@ -17,8 +17,9 @@ from laya_desktop.ui.chat.transcript import Transcript
 from laya_desktop.ui.chat.turn import Phase, Turn, why_details
 from laya_desktop.ui.chat.turn_view import fields, message
 from laya_desktop.ui.chat.welcome import Welcome
+from laya_desktop.ui.layouts import Column
 from laya_desktop.ui.services import Services
-from laya_desktop.ui.widgets import Chip, Column, IconButton, PageHeader, Retranslating
+from laya_desktop.ui.widgets import Chip, IconButton, PageHeader, Retranslating
 
 COLUMN = 760
 

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QFrame, QPlainTextEdit, QSizePolicy
 from laya_desktop.ui import theme
 
 _MAX_LINES = 9
-_LONG_WORD = 1000
+_LONG_LINE = 10_000
 
 
 def clean(text: str) -> str:
@@ -54,8 +54,8 @@ class PromptEdit(QPlainTextEdit):
         if not source.hasText():
             return
         text = clean(source.text())
-        if max(map(len, text.split()), default=0) > _LONG_WORD:
-            # Looking for a break inside one endless word took a minute per megabyte.
+        if max(map(len, text.splitlines()), default=0) > _LONG_LINE:
+            # Looking for word breaks in endless lines took a second, in one endless word a minute.
             self.setWordWrapMode(QTextOption.WrapMode.WrapAnywhere)
         self.insertPlainText(text)
         self.ensureCursorVisible()

@@ -5,10 +5,11 @@ from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QGridLayout, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
 from laya_desktop.ui import icons, theme
+from laya_desktop.ui.layouts import ScrollPage
 from laya_desktop.ui.models.guide import ModelGuide
 from laya_desktop.ui.services import Services
 from laya_desktop.ui.style import rounded
-from laya_desktop.ui.widgets import Retranslating, ScrollPage, Text
+from laya_desktop.ui.widgets import Retranslating, Text
 
 
 class _Example(QPushButton):

@@ -8,8 +8,9 @@ from PySide6.QtWidgets import QFileDialog
 
 from laya_desktop.core.errors import ErrorInfo
 from laya_desktop.ui import theme
+from laya_desktop.ui.layouts import Flow
 from laya_desktop.ui.services import Services
-from laya_desktop.ui.widgets import Card, Flow, Retranslating, Text, button
+from laya_desktop.ui.widgets import Card, Retranslating, Text, button
 
 
 def entry_for(path: Path, taken: set[str]) -> dict[str, str]:
@@ -73,8 +74,11 @@ class ModelGuide(Retranslating, Card):
         self._snippet = f"models:\n  - name: {entry['name']}\n    path: {entry['path']}\n"
         self._problem.hide()
         self._copy.hide()
-        key = f"models[{len(models)}]" if models else "models"
-        self._services.bridge.set_config(key, entry if models else [entry], self._refused)
+        if models:
+            # Only the whole list can be set, and writing it anew would lose the user's comments.
+            self._copy.show()
+        else:
+            self._services.bridge.set_config("models", [entry], self._refused)
 
     def _ask_for_file(self) -> None:
         dialog = QFileDialog(self.window(), self.tr("Choose a GGUF file"))

@@ -3,10 +3,11 @@
 from PySide6.QtWidgets import QStackedLayout, QVBoxLayout, QWidget
 
 from laya_desktop.core.events import MemorySample, ModelStatus
+from laya_desktop.ui.layouts import ScrollPage
 from laya_desktop.ui.models.guide import ModelGuide
 from laya_desktop.ui.models.view import ModelsModel, ModelsView
 from laya_desktop.ui.services import Services
-from laya_desktop.ui.widgets import Chip, PageHeader, Retranslating, ScrollPage
+from laya_desktop.ui.widgets import Chip, PageHeader, Retranslating
 
 
 class ModelsPage(Retranslating, QWidget):

@@ -8,17 +8,9 @@ from PySide6.QtWidgets import QBoxLayout, QGridLayout, QHBoxLayout, QVBoxLayout,
 from laya_desktop.core.events import MemorySample, Notice
 from laya_desktop.ui import format, theme
 from laya_desktop.ui.card_list import CardsModel, CardsView, CardText
+from laya_desktop.ui.layouts import ScrollPage
 from laya_desktop.ui.services import Services
-from laya_desktop.ui.widgets import (
-    Bar,
-    Card,
-    ChipTone,
-    ElidedText,
-    PageHeader,
-    Retranslating,
-    ScrollPage,
-    Text,
-)
+from laya_desktop.ui.widgets import Bar, Card, ChipTone, ElidedText, PageHeader, Retranslating, Text
 
 if TYPE_CHECKING:
     from laya_desktop.ui.monitor.plot import MemoryPlot

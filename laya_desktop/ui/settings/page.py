@@ -9,8 +9,9 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLayout, QVBoxLayout, QWid
 from laya_desktop.core.errors import ErrorInfo
 from laya_desktop.core.types import AUTO_MODEL
 from laya_desktop.ui import theme
+from laya_desktop.ui.layouts import Flow, ScrollPage
 from laya_desktop.ui.services import Services
-from laya_desktop.ui.widgets import Card, Dot, Flow, PageHeader, Retranslating, ScrollPage, Text, button
+from laya_desktop.ui.widgets import Card, Dot, PageHeader, Retranslating, Text, button
 
 
 def curl_snippet(url: str) -> str:
