@@ -86,11 +86,12 @@ class DesktopApp:
         from PySide6.QtCore import QTimer
         from qasync import QEventLoop
 
+        from laya_desktop.ui.garbage import UiThreadCollector
         from laya_desktop.ui.interrupts import Interrupts
 
         # A busy UI thread must not keep the engine's thread waiting for the interpreter lock.
         sys.setswitchinterval(0.0005)
-        interrupts = Interrupts(self.window.close)
+        interrupts, collector = Interrupts(self.window.close), UiThreadCollector()
         self.window.show()
         QTimer.singleShot(0, self._start_engine)
         runner = self._start_smoke() if smoke else None
@@ -101,6 +102,7 @@ class DesktopApp:
                 del runner
                 self._stop()
                 interrupts.close()
+                collector.close()
         return self._exit_code
 
     def _start_smoke(self) -> object:

@@ -1,5 +1,6 @@
 """A window over a fake engine."""
 
+import gc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -38,6 +39,15 @@ class Desk:
         self.bridge.close()
         self.handle.stop()
         self.window.deleteLater()
+
+
+@pytest.fixture(autouse=True)
+def collector_in_this_thread() -> Iterator[None]:
+    """As in the app (`ui/garbage.py`): no other thread may destroy widgets."""
+    gc.disable()
+    yield
+    gc.collect()
+    gc.enable()
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from pytestqt.qtbot import QtBot
 
 from laya_desktop.ui.chat.chat_list import ChatListModel, ChatListPanel, Entry
 
-
 NOON = datetime.now().replace(hour=12)
 
 

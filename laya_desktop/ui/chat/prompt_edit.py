@@ -26,7 +26,8 @@ class PromptEdit(QPlainTextEdit):
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setFont(theme.font())
         self.setTabChangesFocus(True)
-        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
+        # Always on, so that its coming never lays out a long text a second time; unused, it is not drawn.
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.document().setDocumentMargin(2)
         self.viewport().setBackgroundRole(QPalette.ColorRole.Base)
