@@ -18,6 +18,8 @@ from laya_desktop.ui.chat.inline import Span
 from laya_desktop.ui.chat.reading import LINE_BREAK, ReadableDocument
 from laya_desktop.ui.chat.tables import add_rows
 
+LIMIT = 50_000
+"""Characters of code above which it stays plain."""
 SEAM_LENGTH = 500
 """Characters after which a paragraph is parted, once it has twice as many."""
 _NO_BREAK_SPACE = "\xa0"
@@ -60,9 +62,11 @@ class AnswerDocument(ReadableDocument):
         self._starts: list[_Start] = []  # of the uncommitted blocks
         self._free = True  # the last paragraph is empty and not yet anybody's
         self._table: QTextTable | None = None
+        self._code = QTextCursor(self)  # in the first line of the latest code
+        self._code.setKeepPositionOnInsert(True)
         self._seams = 0
         self.closed_code: list[int] = []
-        """Positions in code whose fence has closed since this list was last emptied."""
+        """Where code begins whose fence closed since this list was last emptied; none that is too long."""
 
     def clear_all(self) -> None:
         """Forget everything."""
@@ -84,7 +88,7 @@ class AnswerDocument(ReadableDocument):
             self._insert(block)
             self._before.append(block)
             if block.kind is Kind.CODE and block.closed and at < change.committed:
-                self.closed_code.append(self._end())
+                self._close_code()
         if self._free and not self.isEmpty():
             cursor.setBlockFormat(spacer())
         cursor.endEditBlock()
@@ -95,6 +99,11 @@ class AnswerDocument(ReadableDocument):
             del self._before[: len(self._before) - len(self._starts) - 1]
             self._base = change.committed
         self._part_last()
+
+    def _close_code(self) -> None:
+        start = self._code.block().position()
+        if self._end() - start <= LIMIT:
+            self.closed_code.append(start)
 
     def _end(self) -> int:
         return self.characterCount() - 1
@@ -125,7 +134,7 @@ class AnswerDocument(ReadableDocument):
         self._continue(new._replace(spans=rest))
         self._before.append(new)
         if new.kind is Kind.CODE and new.closed and change.keep < change.committed:
-            self.closed_code.append(self._end())
+            self._close_code()
         return 1
 
     def _drop_from(self, index: int, keep_until: int | None = None) -> None:
@@ -172,6 +181,8 @@ class AnswerDocument(ReadableDocument):
             self._free = False
         else:
             self._cursor.insertBlock(made, plain)
+        if block.kind is Kind.CODE:
+            self._code.setPosition(self._cursor.position())
 
     def _continue(self, block: Block) -> None:
         cursor = self._cursor

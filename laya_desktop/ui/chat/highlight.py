@@ -8,11 +8,9 @@ from typing import Any
 from PySide6.QtGui import QColor, QTextBlock, QTextCharFormat, QTextLayout
 
 from laya_desktop.ui import theme
-from laya_desktop.ui.chat.document import AnswerDocument
-from laya_desktop.ui.chat.formats import Prop
+from laya_desktop.ui.chat.document import LIMIT, AnswerDocument
+from laya_desktop.ui.chat.formats import CodeLine, Prop
 
-LIMIT = 50_000
-"""Characters of code above which it stays plain."""
 _TOKENS_PER_STEP = 40
 _LINES_PER_STEP = 20
 _ASTRAL = re.compile("[\U00010000-\U0010ffff]")
@@ -20,13 +18,13 @@ _lexers = ThreadPoolExecutor(1, thread_name_prefix="lexers")  # loading one take
 
 
 def highlight(document: AnswerDocument, position: int) -> Iterator[bool]:
-    """Colour the code around `position` in steps of well under a millisecond.
+    """Colour the code that begins at `position` in steps of well under a millisecond.
 
     Yields whether there is more to do at once; False means that it waits for its lexer to be loaded.
     """
-    first, last = document.code_lines(position)
+    first = document.findBlock(position)
     language = first.blockFormat().property(Prop.LANGUAGE)
-    if not language or last.position() + last.length() - first.position() > LIMIT:
+    if not language:
         return
     lexer = _lexers.submit(_lexer, str(language))
     while not lexer.done():
@@ -34,7 +32,9 @@ def highlight(document: AnswerDocument, position: int) -> Iterator[bool]:
     found = lexer.result()
     if found is None:
         return
-    lines, text = _lines(first, last)
+    lines, text = _lines(document.findBlock(position))
+    if len(text) > LIMIT:
+        return
     yield True
     colours = _colours()
     at_line, begin = 0, 0
@@ -63,22 +63,26 @@ def highlight(document: AnswerDocument, position: int) -> Iterator[bool]:
         _colour(document, lines[at_line][0], ranges)
 
 
-def _lines(first: QTextBlock, last: QTextBlock) -> tuple[list[tuple[QTextBlock, int]], str]:
+def _lines(block: QTextBlock) -> tuple[list[tuple[QTextBlock, int]], str]:
     """The paragraphs of the code with their lengths (newlines count where they are in the text)."""
     lines: list[tuple[QTextBlock, int]] = []
     parts: list[str] = []
-    block = first
-    while True:
+    size = 0
+    while size <= LIMIT:
         # Qt counts UTF-16 units, Python characters.
-        parts.append(_ASTRAL.sub("\ufffd\ufffd", block.text()))
+        text = _ASTRAL.sub("\ufffd\ufffd", block.text())
         following = block.next()
-        seam = block != last and following.blockFormat().hasProperty(Prop.SEAM)
-        if not seam:
-            parts.append("\n")
-        lines.append((block, len(parts[-1]) if seam else len(parts[-2]) + 1))
-        if block == last:
-            return lines, "".join(parts)
+        made = following.blockFormat()
+        goes_on = following.isValid() and made.property(Prop.CODE) == CodeLine.OTHER
+        if not (goes_on and made.hasProperty(Prop.SEAM)):
+            text += "\n"
+        lines.append((block, len(text)))
+        parts.append(text)
+        size += len(text)
+        if not goes_on:
+            break
         block = following
+    return lines, "".join(parts)
 
 
 def _colour(document: AnswerDocument, block: QTextBlock, ranges: list[QTextLayout.FormatRange]) -> None:
