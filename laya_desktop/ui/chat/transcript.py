@@ -28,6 +28,7 @@ _FLUSH_MS: Final = 33
 _FLUSH_BUDGET_S: Final = 0.008
 _BIND_BUDGET_S: Final = 0.012
 _WORK_MS: Final = 8
+_SETTLED_MS: Final = 150
 _WORK_BUDGET_S: Final = 0.004
 _SPARE: Final = 16
 _NEAR_END: Final = 4
@@ -195,7 +196,7 @@ class Transcript(Retranslating, QAbstractScrollArea):
         # A machine that is too slow for 30 Hz gets fewer flushes, not a busier thread.
         self._flush_timer.setInterval(max(_FLUSH_MS, 3 * took_ms))
         if left:
-            self._work_timer.start()
+            self._plan_work()
 
     def _schedule(self) -> None:
         if not self._flush_timer.isActive():
@@ -324,6 +325,8 @@ class Transcript(Retranslating, QAbstractScrollArea):
                 view.show()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
+        # What is not urgent waits until the edge of the window is let go.
+        self._work_timer.start(_SETTLED_MS)
         self._column.change_width(self._column_width())
         self._arrange()
         self._place_jump()
@@ -337,7 +340,7 @@ class Transcript(Retranslating, QAbstractScrollArea):
 
     def _plan_work(self) -> None:
         if not self._work_timer.isActive() and self._next_task() is not None:
-            self._work_timer.start()
+            self._work_timer.start(_WORK_MS)
 
     def _next_task(self) -> MessageView | Item | None:
         """What to do when there is time: text not yet in, code not yet coloured, a neighbour not built."""
