@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from laya_desktop.core.errors import ErrorInfo
     from laya_desktop.core.paths import Paths
     from laya_desktop.server.listener import Listener
+    from laya_desktop.ui.services import ServerState
 
 _CLOSE_SERVER_S = 3.0
 
@@ -75,7 +76,7 @@ class DesktopApp:
             self._bridge, self._history, paths, config, self._state, SessionLog(self._bridge)
         )
         self._listener: Listener | None = None
-        self._serves = store.config.server.enabled
+        self._opening = False
         self._exit_code = 0
         self.window = MainWindow(self._services)
         self.window.port_wanted.connect(self._use_port)
@@ -151,35 +152,33 @@ class DesktopApp:
         if not wanted:
             self._close_server()
             self._state.set_server(ServerState())
-        elif self._listener is None and (port is not None or not self._opening):
+        elif self._listener is None and not self._opening:
             self._opening = True
-            self._bridge.background(lambda: self._open_server(port), self._server_open, self._server_failed)
+            self._bridge.background(lambda: self._open_server(port), self._server_opened, self._server_failed)
 
-    _opening = False
-
-    def _open_server(self, port: int | None) -> "Listener":
+    def _open_server(self, port: int | None) -> "tuple[Listener | None, ServerState]":
         """Worker thread: importing the HTTP stack takes long."""
-        from laya_desktop.server.listener import Listener
+        from laya_desktop.server.listener import Listener, PortTakenError
+        from laya_desktop.ui.services import ServerState
 
         server = self._handle.config.server
         opening = Listener.open(self._handle, server.host, server.port if port is None else port)
-        return self._handle.run(opening).result()
+        try:
+            listener = self._handle.run(opening).result()
+        except PortTakenError as error:
+            return None, ServerState(problem=error.info.message, free_port=error.free_port)
+        return listener, ServerState(url=listener.url)
 
-    def _server_open(self, listener: "Listener") -> None:
-        from laya_desktop.ui.services import ServerState
-
-        self._listener = listener
-        self._state.set_server(ServerState(url=listener.url))
+    def _server_opened(self, opened: "tuple[Listener | None, ServerState]") -> None:
+        self._opening = False
+        self._listener, state = opened
+        self._state.set_server(state)
 
     def _server_failed(self, error: "ErrorInfo") -> None:
         from laya_desktop.ui.services import ServerState
 
-        server = self._bridge.config.server
-        self._state.set_server(ServerState(problem=error.message))
-        self._bridge.background(
-            lambda: _free_port(server.host, server.port),
-            lambda port: self._state.set_server(ServerState(problem=error.message, free_port=port)),
-        )
+        self._opening = False
+        self._state.set_server(ServerState(problem=error.sentence()))
 
     def _use_port(self, port: int) -> None:
         """Serve on another port from now on, also after the next start."""
@@ -189,7 +188,6 @@ class DesktopApp:
     def _close_server(self) -> None:
         if self._listener is not None:
             listener, self._listener = self._listener, None
-            self._opening = False
             self._handle.run(listener.close(grace_s=0.5))
 
     def _stop(self) -> None:
@@ -211,19 +209,3 @@ def _application() -> "QApplication":
     assert isinstance(app, QApplication)
     app.setDesktopFileName("laya-desktop")
     return app
-
-
-def _free_port(host: str, taken: int) -> int | None:
-    """A port above `taken` on which the server could listen now. Blocks."""
-    from laya_desktop.core.errors import LayaError
-    from laya_desktop.server.listener import bind
-
-    for port in range(taken + 1, min(taken + 21, 65_536)):
-        try:
-            sockets = bind(host, port)
-        except LayaError:
-            continue
-        for sock in sockets:
-            sock.close()
-        return port
-    return None

@@ -269,9 +269,11 @@ class ServerConfig(Section):
 class UiConfig(Section):
     """The window."""
 
-    language: Literal["system", "en", "zh_CN"] = setting("system", "Language of the window.", "restart")
+    language: Literal["system", "en", "zh_CN"] = setting("system", "Language of the window.", "live")
     theme: Literal["system", "light", "dark"] = setting("system", "Colours of the window.", "live")
-    text_size: Literal["small", "normal", "large"] = setting("normal", "Size of text in the window.", "live")
+    text_size: Literal["small", "normal", "large"] = setting(
+        "normal", "Size of text in the window.", "live", effective=["normal"]
+    )
     shortcut: OptionalText = setting(
         None,
         "Global key combination that opens the quick prompt, such as Ctrl+Alt+Space.",
