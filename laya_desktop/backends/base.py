@@ -56,6 +56,10 @@ class Backend(Protocol):
         """Compute one batch for all streams and return their events, in order."""
         ...
 
+    def use_threads(self, count: int) -> None:
+        """Compute with `count` threads from the next step on."""
+        ...
+
     def close(self) -> None:
         """Free the model. The backend is not used afterwards."""
         ...

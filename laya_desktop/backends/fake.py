@@ -135,6 +135,9 @@ class FakeBackend:
             return FinishReason.STOP
         return None
 
+    def use_threads(self, count: int) -> None:
+        """Nothing to share out: it computes nothing."""
+
     def close(self) -> None:
         self._streams.clear()
 

@@ -164,6 +164,9 @@ class GgufBackend:
         events, self._events = self._events, []
         return events
 
+    def use_threads(self, count: int) -> None:
+        self._model.use_threads(count)
+
     def close(self) -> None:
         for stream in self._running:
             stream.sampler.free()

@@ -270,6 +270,10 @@ class Model:
         if code != 0:
             raise LayaError(ErrorCode.INTERNAL, f"llama.cpp could not compute a step (code {code}).")
 
+    def use_threads(self, count: int) -> None:
+        """Compute with `count` threads from the next decode on."""
+        api.llama_set_n_threads(self._context, count, count)
+
     def new_sampler(self, sampling: Sampling) -> Sampler:
         """The caller frees it."""
         return Sampler(sampling, self.vocabulary.size, self.context_tokens)

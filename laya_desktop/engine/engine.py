@@ -26,16 +26,24 @@ from laya_desktop.core.events import (
     Routed,
 )
 from laya_desktop.core.paths import Paths
-from laya_desktop.core.types import AUTO_MODEL, ChatRequest, Decision, ModelState
+from laya_desktop.core.types import AUTO_MODEL, Caller, ChatRequest, Decision, ModelState
 from laya_desktop.engine import memory
 from laya_desktop.engine.executor import Executor, ExecutorFactory
 from laya_desktop.engine.routing.router import Router
-from laya_desktop.engine.scheduler import Limits, Scheduler
+from laya_desktop.engine.scheduler import Limits, Priority, Scheduler
 from laya_desktop.engine.starter import starter_models
 
 log = logging.getLogger(__name__)
 
 _WATCH_INTERVAL_S = 1.0
+_PLACES_DELAY_S = 0.1
+
+_PRIORITIES = {
+    Caller.CHAT: Priority.INTERACTIVE,
+    Caller.QUICK_PROMPT: Priority.INTERACTIVE,
+    Caller.API: Priority.API,
+    Caller.CLI: Priority.BACKGROUND,
+}
 
 _TRY_ANOTHER = {
     ErrorCode.MODEL_LOAD_FAILED,
@@ -89,12 +97,14 @@ class Engine:
         self._router = Router(store.config.router, ())
         self._tickets: dict[str, _Ticket] = {}
         self._expiry: asyncio.TimerHandle | None = None
+        self._places: asyncio.TimerHandle | None = None
         self._watchers: list[asyncio.Task[None]] = []
         self._store_turn = asyncio.Lock()
 
     async def __aenter__(self) -> "Engine":
         self._apply_config()
         self._report_config_problems()
+        self._executor.warm_up()
         self._watchers = [
             asyncio.create_task(self._watch_memory(), name="memory"),
             asyncio.create_task(self._watch_config(), name="config"),
@@ -106,8 +116,9 @@ class Engine:
     ) -> None:
         for watcher in self._watchers:
             watcher.cancel()
-        if self._expiry is not None:
-            self._expiry.cancel()
+        for timer in (self._expiry, self._places):
+            if timer is not None:
+                timer.cancel()
         stopped = ErrorInfo(code=ErrorCode.ENGINE_STOPPED, message="The app is quitting.")
         for ticket in list(self._tickets.values()):
             ticket.emit(Failed(error=stopped))
@@ -148,23 +159,39 @@ class Engine:
 
     def _enqueue(self, ticket: _Ticket) -> None:
         try:
-            self._scheduler.submit(ticket.request.id, ticket.decision.model, time.monotonic())
+            place = self._scheduler.submit(
+                ticket.request.id,
+                ticket.decision.model,
+                time.monotonic(),
+                priority=_PRIORITIES[ticket.request.caller],
+                conversation=ticket.request.conversation_id,
+            )
         except LayaError as error:
             self._end(ticket, Failed(error=error.info))
+            return
         self._pump()
+        if ticket.task is None:
+            ticket.position = place
+            ticket.emit(Queued(position=place))
 
     def _pump(self) -> None:
-        """Start what can start and tell the others their place."""
-        for request_id in self._scheduler.start():
+        """Start what can start. The others learn of their new places a little later, all at once."""
+        started = self._scheduler.start(time.monotonic())
+        for request_id in started:
             ticket = self._tickets[request_id]
             ticket.task = asyncio.create_task(self._serve(ticket), name=f"request-{request_id}")
-        for position, request_id in enumerate(self._scheduler.positions(), start=1):
+        if started and self._scheduler.waiting and self._places is None:
+            self._places = asyncio.get_running_loop().call_later(_PLACES_DELAY_S, self._tell_places)
+        self._set_expiry()
+        self._publish(QueueChanged(running=self._scheduler.running, waiting=self._scheduler.waiting))
+
+    def _tell_places(self) -> None:
+        self._places = None
+        for request_id, position in self._scheduler.positions(time.monotonic()):
             ticket = self._tickets[request_id]
             if ticket.position != position:
                 ticket.position = position
                 ticket.emit(Queued(position=position))
-        self._set_expiry()
-        self._publish(QueueChanged(running=self._scheduler.running, waiting=self._scheduler.waiting))
 
     async def _serve(self, ticket: _Ticket) -> None:
         error: ErrorInfo | None = None
@@ -184,9 +211,10 @@ class Engine:
         """Run a request on the model chosen for it; a failure before its first token is returned."""
         try:
             runner = self._executor.runner(ticket.decision.model)
-            await runner.ensure_ready(ticket.emit)
-            ticket.generating = True
-            return await runner.generate(ticket.request, ticket.emit)
+            with runner.in_use():
+                await runner.ensure_ready(ticket.emit)
+                ticket.generating = True
+                return await runner.generate(ticket.request, ticket.emit)
         except LayaError as failure:
             return failure.info
         except Exception as failure:
@@ -248,6 +276,8 @@ class Engine:
     def _on_status(self, status: ModelStatus) -> None:
         """Publish a model's new state, and a notice for the timeline if it loaded, ended or failed."""
         self._publish(status)
+        if status.state in (ModelState.BUSY, ModelState.WARM):
+            self._executor.share_threads()
         match status.state:
             case ModelState.FAILED if status.error:
                 self._notice("failed", status.error.message, status.name)

@@ -1,9 +1,10 @@
 """Owns one runner per registered model and keeps them in step with the config. Runs on the engine's loop."""
 
 import asyncio
+import contextlib
 import logging
 import os
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -40,6 +41,8 @@ class Executor:
         self._inspect = inspect
         self._on_status = on_status
         self._load_turn = asyncio.Lock()
+        self._threads = 1
+        self._kept: list[str] = []
         self._runners: dict[str, ModelRunner] = {}
         self._names: dict[str, str] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -49,10 +52,12 @@ class Executor:
         """In config order."""
         return self._runners.values()
 
-    def apply(self, entries: Iterable[ModelEntry], settings: ExecutorConfig, load_timeout_s: float) -> None:
+    def apply(self, entries: Sequence[ModelEntry], settings: ExecutorConfig, load_timeout_s: float) -> None:
         """Take over a new list of models. Removed ones are unloaded; a changed one takes its new settings at
         its next load, which is brought forward if it is idle."""
         previous, self._runners, self._names = self._runners, {}, {}
+        self._threads = settings.threads or default_threads()
+        self._kept = [entry.name for entry in entries if entry.keep_in_memory or entry.warmup]
         for entry in entries:
             spec = self._make_spec(entry, settings)
             runner = previous.pop(entry.name, None)
@@ -67,10 +72,22 @@ class Executor:
                 if runner.idle:
                     self._start(runner.unload())
             runner.load_timeout_s = load_timeout_s
+            runner.idle_unload_s = None if entry.keep_in_memory else _idle_unload_s(entry, settings)
             self._runners[entry.name] = runner
             self._names |= dict.fromkeys((entry.name, *entry.aliases), entry.name)
         for runner in previous.values():
             self._start(runner.unload())
+
+    def warm_up(self) -> None:
+        """Load the models that the config wants warm from the start, one after the other."""
+        for name in self._kept:
+            self._start(_warm_up(self._runners[name]))
+
+    def share_threads(self) -> None:
+        """Divide the processor among the models that compute now, so that they do not fight for it."""
+        busy = [runner for runner in self.runners if runner.busy]
+        for runner in busy:
+            runner.use_threads(max(1, min(runner.spec.threads, self._threads // len(busy))))
 
     def runner(self, name: str) -> ModelRunner:
         """The runner of a model's name or alias. Raises LayaError(MODEL_NOT_FOUND) that lists the names."""
@@ -109,6 +126,15 @@ class Executor:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+async def _warm_up(runner: ModelRunner) -> None:
+    with contextlib.suppress(LayaError):  # it is in the model's state
+        await runner.ensure_ready(lambda event: None)
+
+
+def _idle_unload_s(entry: ModelEntry, settings: ExecutorConfig) -> float | None:
+    return settings.idle_unload_s if entry.idle_unload_s is None else entry.idle_unload_s
 
 
 def create_executor(paths: Paths, on_status: StatusSink) -> Executor:

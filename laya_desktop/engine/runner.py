@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 
 from laya_desktop.core.errors import ErrorCode, ErrorInfo, LayaError
@@ -32,6 +32,7 @@ from laya_desktop.worker.protocol import (
     LoadFailed,
     LoadProgress,
     Report,
+    UseThreads,
 )
 
 log = logging.getLogger(__name__)
@@ -65,6 +66,7 @@ class ModelRunner:
         `load_turn` is shared by all models, so that only one loads at a time."""
         self.spec = spec
         self.load_timeout_s = 300.0
+        self.idle_unload_s: float | None = None
         self._prepare = prepare
         self._create_worker = create_worker
         self._load_turn = load_turn
@@ -74,6 +76,9 @@ class ModelRunner:
         self._load_report: asyncio.Future[LoadedInfo] | None = None
         self._unloading: asyncio.Task[None] | None = None
         self._streams: dict[str, _Stream] = {}
+        self._users = 0
+        self._idle_timer: asyncio.TimerHandle | None = None
+        self._threads = spec.threads
         self._backoff = Backoff()
         self._state = ModelState.COLD
         self._progress: float | None = None
@@ -90,8 +95,29 @@ class ModelRunner:
 
     @property
     def idle(self) -> bool:
-        """True if replacing this runner would disturb nobody."""
-        return not self._streams and self._ready is None
+        """True if unloading would disturb nobody."""
+        return not self._users and not self._streams and self._ready is None
+
+    @property
+    def busy(self) -> bool:
+        """True while streams are computed."""
+        return bool(self._streams)
+
+    @contextlib.contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Not idle inside the block. The time to live counts from the end of the last one."""
+        self._users += 1
+        try:
+            yield
+        finally:
+            self._users -= 1
+            self._watch_idleness()
+
+    def use_threads(self, count: int) -> None:
+        """Let the worker compute with `count` threads from its next step on."""
+        if self._worker is not None and count != self._threads:
+            self._threads = count
+            self._worker.send(UseThreads(count))
 
     def measured(self, memory_bytes: int | None) -> None:
         """Take over what the worker was measured to hold; told to others when it moved by a mebibyte."""
@@ -170,6 +196,7 @@ class ModelRunner:
                 async with asyncio.timeout(self.load_timeout_s):
                     self._loaded = await self._start_worker(spec)
             self._set(ModelState.WARM)
+            self._watch_idleness()
         except TimeoutError:
             await self._discard_worker()
             error = LayaError(
@@ -200,6 +227,7 @@ class ModelRunner:
                 ErrorCode.MODEL_LOAD_FAILED, f"The worker of '{self.spec.name}' cannot start: {error}."
             ) from error
         self._worker = worker
+        self._threads = spec.threads
         worker.send(Load(spec))
         return await self._load_report
 
@@ -269,13 +297,34 @@ class ModelRunner:
 
     # Ending
 
-    async def unload(self) -> None:
-        """End all streams with an error and free the model. A load in flight is cancelled. Idempotent."""
+    def _watch_idleness(self) -> None:
+        """Start the time to live anew. It runs on the loop's monotonic clock: a sleeping machine or a changed
+        wall clock ends nothing."""
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
+            self._idle_timer = None
+        if self.idle_unload_s is not None and self._state is ModelState.WARM and self.idle:
+            loop = asyncio.get_running_loop()
+            self._idle_timer = loop.call_later(self.idle_unload_s, self._end_idleness)
+
+    def _end_idleness(self) -> None:
+        self._idle_timer = None
+        if self._state is ModelState.WARM and self.idle and self._unloading is None:
+            self._start_unloading()
+
+    def _start_unloading(self) -> asyncio.Task[None]:
         if self._unloading is None:
             self._unloading = asyncio.create_task(self._unload(), name=f"unload-{self.spec.name}")
-        await asyncio.shield(self._unloading)
+        return self._unloading
+
+    async def unload(self) -> None:
+        """End all streams with an error and free the model. A load in flight is cancelled. Idempotent."""
+        await asyncio.shield(self._start_unloading())
 
     async def _unload(self) -> None:
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
+            self._idle_timer = None
         try:
             if self._ready is not None:
                 self._ready.cancel()

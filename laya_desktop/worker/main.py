@@ -28,6 +28,7 @@ from laya_desktop.worker.protocol import (
     LoadProgress,
     Report,
     Shutdown,
+    UseThreads,
     pack,
     read_command,
 )
@@ -116,6 +117,8 @@ def _obey(backend: Backend, commands: CommandQueue) -> bool:
                 backend.submit(command.request_id, command.messages, command.sampling)
             case Cancel():
                 backend.cancel(command.request_id)
+            case UseThreads(count=count):
+                backend.use_threads(count)
             case Shutdown():
                 return False
             case Load():

@@ -35,6 +35,10 @@ class Cancel(_Frame, frozen=True):
     request_id: str
 
 
+class UseThreads(_Frame, frozen=True):
+    count: int
+
+
 class Shutdown(_Frame, frozen=True):
     pass
 
@@ -57,7 +61,7 @@ class Events(_Frame, frozen=True):
     items: list[StreamEvent]
 
 
-Command = Load | Generate | Cancel | Shutdown
+Command = Load | Generate | Cancel | UseThreads | Shutdown
 Report = LoadProgress | Loaded | LoadFailed | Events
 
 _encoder = msgspec.msgpack.Encoder()

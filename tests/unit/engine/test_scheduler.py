@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from laya_desktop.core.errors import ErrorCode, LayaError
-from laya_desktop.engine.scheduler import Limits, Scheduler
+from laya_desktop.engine.scheduler import Limits, Priority, Scheduler
 
 
 def _scheduler(concurrent: int = 2, per_model: int = 1, queue: int = 2, timeout: float = 1.0) -> Scheduler:
