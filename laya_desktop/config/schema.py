@@ -106,6 +106,15 @@ class ModelEntry(Section):
     )
     gpu_layers: Layers = setting("auto", "Layers that run on the GPU; auto takes as many as fit.", "reload")
     keep_in_memory: Switch = setting(False, "Never unloaded to make room, except in an emergency.", "live")
+    warmup: Switch = setting(False, "Load this model when the app starts.", "restart")
+    idle_unload_s: OptionalNumber = setting(
+        None,
+        "Seconds after its last answer until this model is unloaded; 0 unloads it at once. "
+        "executor.idle_unload_s if absent. A model with keep_in_memory stays.",
+        "live",
+        ge=0,
+        le=31_536_000,
+    )
     aliases: Names = setting((), "Further names for this model.", "live", max_length=50)
     tags: Words = setting((), "Words that rules can refer to.", "live", max_length=50)
     context_tokens: OptionalInteger = setting(
@@ -184,6 +193,13 @@ class ExecutorConfig(Section):
         "What happens to a prompt that does not fit the context: refuse it, or drop its oldest turns.",
         "live",
         effective=["error"],
+    )
+    idle_unload_s: OptionalNumber = setting(
+        None,
+        "Seconds after its last answer until an idle model is unloaded; 0 unloads it at once, absent never.",
+        "live",
+        ge=0,
+        le=31_536_000,
     )
     threads: OptionalInteger = setting(
         None,
