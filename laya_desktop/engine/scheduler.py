@@ -100,7 +100,7 @@ class Scheduler:
 
         Raises LayaError(QUEUE_FULL) if it would have to wait and the model's queue is full.
         """
-        lane = self._lanes.setdefault(model, _Lane())
+        lane = self._lanes.get(model) or _Lane()
         if not self._has_room(lane) and lane.waiting >= self.limits.queue:
             raise LayaError(
                 ErrorCode.QUEUE_FULL,
@@ -113,6 +113,7 @@ class Scheduler:
         entry = _Waiting(request_id, model, priority, who, tag, now, now + self.limits.queue_timeout_s)
         order = next(self._arrivals)
         self._waiting[request_id] = entry
+        self._lanes[model] = lane
         lane.waiting += 1
         heapq.heappush(lane.heaps[priority], (tag, order, entry))
         heapq.heappush(self._deadlines, (entry.deadline, order, entry))
@@ -127,8 +128,8 @@ class Scheduler:
                 break
             lane = self._lanes[entry.model]
             heapq.heappop(lane.heaps[entry.priority])
-            self._forget_waiting(entry)
             lane.streams += 1
+            self._forget_waiting(entry)
             self._running[entry.request_id] = entry.model
             self._turn = max(self._turn, entry.tag)
             started.append(entry.request_id)
