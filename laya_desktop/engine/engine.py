@@ -1,10 +1,12 @@
 """The engine: router, scheduler and executor joined into one path. Lives on the engine's loop only."""
 
 import asyncio
+import contextlib
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from types import TracebackType
 
 from laya_desktop.config.schema import Config
@@ -29,6 +31,7 @@ from laya_desktop.core.paths import Paths
 from laya_desktop.core.types import AUTO_MODEL, Caller, ChatRequest, Decision, ModelState
 from laya_desktop.engine import memory
 from laya_desktop.engine.executor import Executor, ExecutorFactory
+from laya_desktop.engine.names import ModelNames
 from laya_desktop.engine.routing.router import Router
 from laya_desktop.engine.scheduler import Limits, Priority, Scheduler
 from laya_desktop.engine.starter import starter_models
@@ -65,7 +68,7 @@ class _Ticket:
     decision: Decision
     tried: list[str] = field(default_factory=list)
     position: int = 0
-    task: asyncio.Task[None] | None = None
+    task: asyncio.Task[ErrorInfo | None] | None = None
     generating: bool = False
     ended: bool = False
 
@@ -94,8 +97,11 @@ class Engine:
         self._publish = publish
         self._executor: Executor = executor_factory(paths, self._on_status)
         self._scheduler = Scheduler(_limits(store.config))
+        self._names = ModelNames(())
         self._router = Router(store.config.router, ())
         self._tickets: dict[str, _Ticket] = {}
+        self._states: dict[str, ModelState] = {}
+        self._closing = False
         self._expiry: asyncio.TimerHandle | None = None
         self._places: asyncio.TimerHandle | None = None
         self._watchers: list[asyncio.Task[None]] = []
@@ -114,6 +120,7 @@ class Engine:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._closing = True
         for watcher in self._watchers:
             watcher.cancel()
         for timer in (self._expiry, self._places):
@@ -122,7 +129,9 @@ class Engine:
         stopped = ErrorInfo(code=ErrorCode.ENGINE_STOPPED, message="The app is quitting.")
         for ticket in list(self._tickets.values()):
             ticket.emit(Failed(error=stopped))
-            if ticket.task is not None:
+            if ticket.task is None:
+                self._end(ticket)
+            else:
                 ticket.task.cancel()
         await self._executor.close()
 
@@ -131,7 +140,8 @@ class Engine:
     def submit(self, request: ChatRequest, sink: Callable[[RequestEvent], None]) -> None:
         """Route and queue a request; see EngineHandle.submit."""
         try:
-            decision = self._router.decide(request, self._executor.statuses(), self._names_model)
+            self._refuse_when_closing()
+            decision = self._router.decide(request, self._executor.statuses(), time.time())
         except LayaError as error:
             sink(Failed(error=error.info))
             return
@@ -154,8 +164,9 @@ class Engine:
         else:
             ticket.task.cancel()
 
-    def _names_model(self, name: str) -> str:
-        return self._executor.runner(name).spec.name
+    def _refuse_when_closing(self) -> None:
+        if self._closing:
+            raise LayaError(ErrorCode.ENGINE_STOPPED, "The app is quitting.")
 
     def _enqueue(self, ticket: _Ticket) -> None:
         try:
@@ -179,7 +190,9 @@ class Engine:
         started = self._scheduler.start(time.monotonic())
         for request_id in started:
             ticket = self._tickets[request_id]
-            ticket.task = asyncio.create_task(self._serve(ticket), name=f"request-{request_id}")
+            ticket.task = asyncio.create_task(self._attempt(ticket), name=f"request-{request_id}")
+            # A task that is cancelled before it began never runs: only its callback is certain to.
+            ticket.task.add_done_callback(partial(self._after_attempt, ticket))
         if started and self._scheduler.waiting and self._places is None:
             self._places = asyncio.get_running_loop().call_later(_PLACES_DELAY_S, self._tell_places)
         self._set_expiry()
@@ -192,20 +205,6 @@ class Engine:
             if ticket.position != position:
                 ticket.position = position
                 ticket.emit(Queued(position=position))
-
-    async def _serve(self, ticket: _Ticket) -> None:
-        error: ErrorInfo | None = None
-        try:
-            error = await self._attempt(ticket)
-        except asyncio.CancelledError:
-            log.info("request %s was cancelled while its model loaded", ticket.request.id)
-        ticket.task = None
-        self._scheduler.remove(ticket.request.id)
-        if error is None:
-            self._end(ticket)
-        elif not self._fall_back(ticket, error):
-            self._end(ticket, Failed(error=error))
-        self._pump()
 
     async def _attempt(self, ticket: _Ticket) -> ErrorInfo | None:
         """Run a request on the model chosen for it; a failure before its first token is returned."""
@@ -223,12 +222,22 @@ class Engine:
         finally:
             ticket.generating = False
 
+    def _after_attempt(self, ticket: _Ticket, task: asyncio.Task[ErrorInfo | None]) -> None:
+        """The slot is free again, however the attempt ended."""
+        ticket.task = None
+        self._scheduler.remove(ticket.request.id)
+        error = None if task.cancelled() else task.result()
+        if error is None or not self._fall_back(ticket, error):
+            self._end(ticket, Failed(error=error) if error else None)
+            self._pump()
+
     def _fall_back(self, ticket: _Ticket, error: ErrorInfo) -> bool:
         """Queue the request for the next fallback model. Only for requests that left the choice to us."""
         ticket.tried.append(ticket.decision.model)
         if ticket.ended or ticket.request.model != AUTO_MODEL or error.code not in _TRY_ANOTHER:
             return False
-        decision = self._router.fall_back(ticket.decision, ticket.tried, self._executor.statuses(), error)
+        models = self._executor.statuses()
+        decision = self._router.fall_back(ticket.decision, ticket.tried, models, error, time.time())
         if decision is None:
             return False
         self._notice("fallback", decision.reason, decision.model)
@@ -268,20 +277,25 @@ class Engine:
     # Models
 
     async def load(self, model: str) -> None:
-        await self._executor.runner(model).ensure_ready(lambda event: None, forced=True)
+        runner = self._executor.runner(self._names.resolve(model))
+        await runner.ensure_ready(lambda event: None, forced=True)
 
     async def unload(self, model: str) -> None:
-        await self._executor.runner(model).unload()
+        await self._executor.runner(self._names.resolve(model)).unload()
 
     def _on_status(self, status: ModelStatus) -> None:
-        """Publish a model's new state, and a notice for the timeline if it loaded, ended or failed."""
+        """Publish a model's new state, and a notice for the timeline if it changed."""
         self._publish(status)
         if status.state in (ModelState.BUSY, ModelState.WARM):
             self._executor.share_threads()
+        before = self._states.get(status.name)
+        self._states[status.name] = status.state
+        if status.state is before:
+            return
         match status.state:
             case ModelState.FAILED if status.error:
                 self._notice("failed", status.error.message, status.name)
-            case ModelState.WARM if status.streams == 0 and status.answers == 0:
+            case ModelState.WARM if before is ModelState.LOADING:
                 self._notice("loaded", f"{status.name} is warm.", status.name)
             case ModelState.UNLOADING:
                 self._notice("unloading", f"{status.name} is being unloaded.", status.name)
@@ -301,6 +315,7 @@ class Engine:
         config = self._store.config
         entries = config.models or starter_models(self._paths)
         self._scheduler.limits = _limits(config)
+        self._names = ModelNames(entries)
         self._router = Router(config.router, entries)
         self._executor.apply(entries, config.executor, config.scheduler.load_timeout_s)
         self._publish(ModelsChanged(models=self._executor.statuses()))
@@ -316,23 +331,38 @@ class Engine:
     async def _watch_config(self) -> None:
         while True:
             await asyncio.sleep(_WATCH_INTERVAL_S)
-            async with self._store_turn:
-                if not await asyncio.to_thread(self._store.poll):
-                    continue
-                good = await asyncio.to_thread(self._store.load)
-            if good:
-                self._apply_config()
-            self._report_config_problems()
+            with _logged("looking at the config file"):
+                async with self._store_turn:
+                    if not await asyncio.to_thread(self._store.poll):
+                        continue
+                    good = await asyncio.to_thread(self._store.load)
+                if good:
+                    self._apply_config()
+                self._report_config_problems()
 
     async def _watch_memory(self) -> None:
         while True:
-            reserved_gb = self._store.config.memory.reserved_system_gb
-            reserved = None if reserved_gb is None else int(reserved_gb * memory.GB)
-            sample = await asyncio.to_thread(memory.sample, self._executor.workers(), reserved)
-            self._publish(sample)
-            for runner in self._executor.runners:
-                runner.measured(sample.models.get(runner.spec.name))
+            with _logged("measuring memory"):
+                await self._sample_memory()
+            self._executor.recheck()
             await asyncio.sleep(_WATCH_INTERVAL_S)
+
+    async def _sample_memory(self) -> None:
+        reserved_gb = self._store.config.memory.reserved_system_gb
+        reserved = None if reserved_gb is None else int(reserved_gb * memory.GB)
+        sample = await asyncio.to_thread(memory.sample, self._executor.workers(), reserved)
+        self._publish(sample)
+        for runner in self._executor.runners:
+            runner.measured(sample.models.get(runner.spec.name))
+
+
+@contextlib.contextmanager
+def _logged(doing: str) -> Iterator[None]:
+    """A watcher goes on after a failure, and the failure is in the log."""
+    try:
+        yield
+    except Exception:
+        log.exception("%s failed", doing)
 
 
 def _limits(config: Config) -> Limits:

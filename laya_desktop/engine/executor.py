@@ -31,7 +31,7 @@ _ALL_LAYERS = -1
 
 
 class Executor:
-    """Turns config entries into runners and finds them by name or alias."""
+    """Turns config entries into runners and finds them by name."""
 
     def __init__(
         self, create_worker: WorkerFactory, make_spec: MakeSpec, inspect: Inspect, on_status: StatusSink
@@ -44,7 +44,6 @@ class Executor:
         self._threads = 1
         self._kept: list[str] = []
         self._runners: dict[str, ModelRunner] = {}
-        self._names: dict[str, str] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
@@ -55,7 +54,7 @@ class Executor:
     def apply(self, entries: Sequence[ModelEntry], settings: ExecutorConfig, load_timeout_s: float) -> None:
         """Take over a new list of models. Removed ones are unloaded; a changed one takes its new settings at
         its next load, which is brought forward if it is idle."""
-        previous, self._runners, self._names = self._runners, {}, {}
+        previous, self._runners = self._runners, {}
         self._threads = settings.threads or default_threads()
         self._kept = [entry.name for entry in entries if entry.keep_in_memory or entry.warmup]
         for entry in entries:
@@ -74,7 +73,6 @@ class Executor:
             runner.load_timeout_s = load_timeout_s
             runner.idle_unload_s = None if entry.keep_in_memory else _idle_unload_s(entry, settings)
             self._runners[entry.name] = runner
-            self._names |= dict.fromkeys((entry.name, *entry.aliases), entry.name)
         for runner in previous.values():
             self._start(runner.unload())
 
@@ -83,6 +81,12 @@ class Executor:
         for name in self._kept:
             self._start(_warm_up(self._runners[name]))
 
+    def recheck(self) -> None:
+        """Look again at the files of cold models that were unusable: they may be back."""
+        for runner in self.runners:
+            if runner.is_unusable:
+                self._start(runner.inspect())
+
     def share_threads(self) -> None:
         """Divide the processor among the models that compute now, so that they do not fight for it."""
         busy = [runner for runner in self.runners if runner.busy]
@@ -90,17 +94,11 @@ class Executor:
             runner.use_threads(max(1, min(runner.spec.threads, self._threads // len(busy))))
 
     def runner(self, name: str) -> ModelRunner:
-        """The runner of a model's name or alias. Raises LayaError(MODEL_NOT_FOUND) that lists the names."""
-        try:
-            return self._runners[self._names[name]]
-        except KeyError:
-            known = ", ".join(self._runners) or "none"
-            raise LayaError(
-                ErrorCode.MODEL_NOT_FOUND,
-                f"There is no model called '{name[:100]}'.",
-                hint=f"Registered models: {known}.",
-                param="model",
-            ) from None
+        """The runner of a registered name. Raises LayaError(MODEL_NOT_FOUND) if it was just removed."""
+        runner = self._runners.get(name)
+        if runner is None:
+            raise LayaError(ErrorCode.MODEL_NOT_FOUND, f"'{name}' is not registered any more.", param="model")
+        return runner
 
     def statuses(self) -> tuple[ModelStatus, ...]:
         return tuple(runner.status() for runner in self.runners)

@@ -57,6 +57,7 @@ class EngineHandle:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._engine: Engine | None = None
         self._stopping: asyncio.Event | None = None
+        self._failure: Exception | None = None
         self._sinks: tuple[EngineSink, ...] = ()
         self._models: dict[str, ModelStatus] = {}
         self._memory: MemorySample | None = None
@@ -77,13 +78,20 @@ class EngineHandle:
         self._thread = threading.Thread(target=self._main, args=(ready,), name="engine", daemon=True)
         self._thread.start()
         ready.wait()
+        if self._failure is not None:
+            self.stop()
+            raise LayaError(
+                ErrorCode.INTERNAL, f"The engine cannot start: {self._failure}."
+            ) from self._failure
 
     def stop(self, timeout_s: float = 15.0) -> None:
         """End every request, every worker and the thread; blocks up to `timeout_s`. Idempotent."""
-        if self._thread is None or self._loop is None or self._stopping is None:
+        if self._thread is None:
             return
-        with contextlib.suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._stopping.set)
+        loop = self._loop
+        if loop is not None and self._stopping is not None:
+            with contextlib.suppress(RuntimeError):  # the loop ended by itself
+                loop.call_soon_threadsafe(self._stopping.set)
         self._thread.join(timeout_s)
         if self._thread.is_alive():
             log.error("the engine thread did not end within %.0f s", timeout_s)
@@ -198,7 +206,8 @@ class EngineHandle:
         try:
             with asyncio.Runner(loop_factory=_new_loop) as runner:
                 runner.run(self._live(ready))
-        except Exception:
+        except Exception as failure:
+            self._failure = failure
             log.exception("the engine ended unexpectedly")
         finally:
             self._loop = self._engine = None

@@ -48,7 +48,7 @@ class _Stream:
 
     sink: EventSink
     done: asyncio.Future[ErrorInfo | None]
-    started: bool = False
+    has_text: bool = False
 
 
 class ModelRunner:
@@ -97,6 +97,11 @@ class ModelRunner:
     def idle(self) -> bool:
         """True if unloading would disturb nobody."""
         return not self._users and not self._streams and self._ready is None
+
+    @property
+    def is_unusable(self) -> bool:
+        """True while the model's files cannot be used, as far as is known."""
+        return self._state is ModelState.COLD and self._error is not None
 
     @property
     def busy(self) -> bool:
@@ -151,13 +156,15 @@ class ModelRunner:
 
     async def inspect(self) -> None:
         """Read the file's metadata, so that its card and the router know it before it is loaded."""
+        before = self.status()
         try:
             self._info, _ = await self._prepare()
             if self._state is not ModelState.FAILED:
                 self._error = None
         except LayaError as error:
             self._error = error.info
-        self._publish()
+        if self.status() != before:
+            self._publish()
 
     # Loading
 
@@ -192,8 +199,8 @@ class ModelRunner:
         self._set(ModelState.LOADING, progress=0.0)
         try:
             async with self._load_turn:
-                self._info, spec = await self._prepare()
                 async with asyncio.timeout(self.load_timeout_s):
+                    self._info, spec = await self._prepare()
                     self._loaded = await self._start_worker(spec)
             self._set(ModelState.WARM)
             self._watch_idleness()
@@ -214,6 +221,12 @@ class ModelRunner:
             await self._discard_worker()
             self._set(ModelState.COLD)
             raise
+        except Exception as failure:
+            log.exception("loading %s failed", self.spec.name)
+            await self._discard_worker()
+            unexpected = LayaError(ErrorCode.INTERNAL, f"Loading '{self.spec.name}' failed: {failure}.")
+            self._fail(unexpected.info)
+            raise unexpected from failure
         finally:
             self._ready = None
 
@@ -242,15 +255,15 @@ class ModelRunner:
     async def generate(self, request: ChatRequest, sink: EventSink) -> ErrorInfo | None:
         """Run one request on the warm model and return when its slot is free again.
 
-        Events go to `sink`, the terminal one included, except a failure before `Accepted`: that is returned,
-        so that the caller may try another model.
+        Events go to `sink`, the terminal one included, except a failure before the first text: that is
+        returned, so that the caller may try another model.
         """
         if self._worker is None:
             return _unloaded(self.spec.name).info
+        self._worker.send(Generate(request.id, request.messages, request.sampling))
         stream = _Stream(sink, asyncio.get_running_loop().create_future())
         self._streams[request.id] = stream
         self._publish()
-        self._worker.send(Generate(request.id, request.messages, request.sampling))
         return await stream.done
 
     def cancel(self, request_id: str) -> None:
@@ -277,11 +290,11 @@ class ModelRunner:
                     self._load_report.set_exception(LayaError.of(error))
 
     def _forward(self, request_id: str, stream: _Stream, event: RequestEvent) -> None:
-        if isinstance(event, Failed) and not stream.started:
+        if isinstance(event, Failed) and not stream.has_text:
             self._release(request_id, event.error)
             return
         if isinstance(event, Delta):
-            stream.started = True
+            stream.has_text = True
         stream.sink(event)
         if isinstance(event, Finished):
             self._answers += 1
@@ -357,7 +370,7 @@ class ModelRunner:
 
     def _end_streams(self, error: ErrorInfo) -> None:
         for request_id, stream in list(self._streams.items()):
-            if stream.started:
+            if stream.has_text:
                 stream.sink(Failed(error=error))
                 self._release(request_id, None)
             else:

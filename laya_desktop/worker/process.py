@@ -41,7 +41,7 @@ ExitSink = Callable[[ErrorInfo], None]
 
 
 class Worker(Protocol):
-    """A running worker, be it a process or (in tests) a thread. Used on the engine's loop only."""
+    """A running worker. Used on the engine's loop only."""
 
     @property
     def pid(self) -> int | None: ...

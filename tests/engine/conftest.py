@@ -26,7 +26,7 @@ def _fake_spec(scripts: dict[str, dict[str, object]]) -> Callable[[ModelEntry, E
             path=json.dumps(scripts[entry.name]),
             context_tokens=settings.stream_buffer,
             max_streams=settings.max_batch_size,
-            threads=1,
+            threads=2,
         )
 
     return make
@@ -59,7 +59,7 @@ def start_engine(tmp_path: Path) -> Iterator[StartEngine]:
     def start(scripts: dict[str, dict[str, object]], config_text: str = "") -> EngineHandle:
         paths = Paths.below(tmp_path / "home").create()
         models = "".join(f"  - {{name: {name}, path: /none/{name}.gguf}}\n" for name in scripts)
-        paths.config_file.write_text(f"models:\n{models}{config_text}")
+        paths.config_file.write_text(f"models:\n{models}{config_text}" if models else config_text)
         store = ConfigStore(paths.config_file)
         assert store.load(), store.problems
 

@@ -9,6 +9,7 @@ import threading
 import psutil
 import pytest
 
+from laya_desktop.config.store import ConfigStore
 from laya_desktop.core.errors import ErrorCode, LayaError
 from laya_desktop.core.events import (
     Accepted,
@@ -21,10 +22,12 @@ from laya_desktop.core.events import (
     Finished,
     Loading,
     ModelStatus,
+    Notice,
     Queued,
     Routed,
 )
 from laya_desktop.core.types import ModelState
+from laya_desktop.engine.handle import EngineHandle
 
 from .collect import DEADLINE_S, Answer, request
 from .conftest import CountedWorker, StartEngine
@@ -77,7 +80,8 @@ def test_a_dying_worker_ends_its_stream_with_the_cause(start_engine: StartEngine
     assert ("exit code 1" if how == "exit" else how) in message
     assert answer.text == "a b"
     assert len(answer.terminals()) == 1
-    assert Answer(handle, request("other")).end(), "other models stay usable"
+    other = Answer(handle, request("other"))
+    assert isinstance(other.end(), Finished), "other models stay usable"
 
 
 def test_a_worker_killed_from_outside_is_replaced_for_the_next_prompt(start_engine: StartEngine) -> None:
@@ -163,6 +167,111 @@ def test_unload_ends_streams_with_a_typed_error_and_may_be_repeated(start_engine
     handle.unload("m").result(DEADLINE_S)
     assert handle.models[0].state is ModelState.COLD
     assert not psutil.Process().children()
+
+
+def test_a_cancel_right_after_the_submit_leaks_no_slot(start_engine: StartEngine) -> None:
+    handle = start_engine({"m": {}}, "executor: {max_batch_size: 1}")
+    Answer(handle, request("m")).end()
+
+    async def submit_and_cancel() -> Answer:
+        # On the engine's loop both calls run before any task that the first one starts.
+        answer = Answer(handle, request("m"))
+        handle.cancel(answer.request.id)
+        return answer
+
+    for _ in range(3):
+        assert isinstance(handle.run(submit_and_cancel()).result(DEADLINE_S).end(), Cancelled)
+    assert isinstance(Answer(handle, request("m")).end(), Finished)
+
+
+def test_requests_during_the_stop_end_too(start_engine: StartEngine) -> None:
+    handle = start_engine({"m": {"endless": True, "pace_s": 0.001}}, "executor: {max_batch_size: 1}")
+    answers = [Answer(handle, request("m")) for _ in range(3)]
+    answers[0].wait_for(Delta)
+    late: list[Answer] = []
+    handle.subscribe(lambda event: late.append(Answer(handle, request("m"))) if len(late) < 3 else None)
+    handle.stop()
+    assert {_failure(answer)[0] for answer in [*answers, *late]} == {ErrorCode.ENGINE_STOPPED}
+
+
+def test_an_engine_that_cannot_start_says_so_and_frees_the_folder(
+    start_engine: StartEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as broken:
+        broken.setattr("laya_desktop.engine.engine.starter_models", lambda paths: 1 / 0)
+        with pytest.raises(LayaError, match="cannot start"):
+            start_engine({})
+    assert start_engine({"m": {}}).models
+
+
+def test_the_timeline_tells_every_change_once(start_engine: StartEngine) -> None:
+    handle = start_engine({"m": {}})
+    notices: list[str] = []
+    handle.subscribe(lambda event: notices.append(event.kind) if isinstance(event, Notice) else None)
+    for _ in range(2):
+        Answer(handle, request("m")).end()
+        handle.unload("m").result(DEADLINE_S)
+    assert notices == ["loaded", "unloading", "loaded", "unloading"]
+
+
+def test_an_idle_model_is_unloaded_after_its_time_to_live(start_engine: StartEngine) -> None:
+    handle = start_engine({"m": {}, "kept": {}}, "executor: {idle_unload_s: 0}")
+    cold = threading.Event()
+
+    def sink(event: EngineEvent) -> None:
+        if isinstance(event, ModelStatus) and event.state is ModelState.UNLOADING:
+            cold.set()
+
+    handle.subscribe(sink)
+    assert isinstance(Answer(handle, request("m")).end(), Finished)
+    assert cold.wait(DEADLINE_S)
+
+
+def test_requests_that_race_the_time_to_live_are_all_answered(start_engine: StartEngine) -> None:
+    handle = start_engine({"m": {"reply": "x"}}, "executor: {idle_unload_s: 0.002}")
+    for _ in range(40):
+        assert isinstance(Answer(handle, request("m")).end(), Finished)
+
+
+def test_models_that_are_kept_in_memory_are_loaded_at_the_start(start_engine: StartEngine) -> None:
+    handle = start_engine({"m": {}, "n": {}}, "router: {}")
+    warm = threading.Event()
+
+    def sink(event: EngineEvent) -> None:
+        if isinstance(event, ModelStatus) and event.state is ModelState.WARM:
+            warm.set()
+
+    handle.stop()
+    file = handle._store.path
+    file.write_text(file.read_text().replace("gguf}", "gguf, keep_in_memory: true}", 1))
+    again = EngineHandle(ConfigStore(file), handle._paths, handle._executor_factory)
+    again._store.load()
+    again.subscribe(sink)
+    again.start()
+    try:
+        assert warm.wait(DEADLINE_S)
+        assert [model.state for model in again.models] == [ModelState.WARM, ModelState.COLD]
+    finally:
+        again.stop()
+
+
+def test_two_busy_models_share_the_processor(start_engine: StartEngine) -> None:
+    handle = start_engine(
+        {name: {"endless": True, "pace_s": 0.001} for name in "mn"}, "executor: {threads: 2}"
+    )
+    answers = [Answer(handle, request(name)) for name in "mn"]
+    for answer in answers:
+        answer.wait_for(Delta)
+
+    async def threads() -> list[int]:
+        assert handle._engine is not None
+        return [runner._threads for runner in handle._engine._executor.runners]
+
+    assert handle.run(threads()).result(DEADLINE_S) == [1, 1]
+    handle.cancel(answers[0].request.id)
+    assert isinstance(Answer(handle, request("m", max_tokens=1)).end(), Finished)
+    for answer in answers:
+        handle.cancel(answer.request.id)
 
 
 def test_unload_while_loading_cancels_the_load(start_engine: StartEngine) -> None:

@@ -1,12 +1,13 @@
 """Decides which model answers. A pure function of the request, the config and the models' states."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from laya_desktop.config.schema import ModelEntry, RouterConfig, Rule, Strategy
 from laya_desktop.core.errors import ErrorCode, ErrorInfo, LayaError
 from laya_desktop.core.events import ModelStatus
 from laya_desktop.core.types import AUTO_MODEL, Candidate, ChatRequest, Decision, ModelState
+from laya_desktop.engine.names import ModelNames
 from laya_desktop.engine.routing.conditions import holds
 from laya_desktop.engine.routing.features import Features, extract
 
@@ -19,11 +20,13 @@ class Router:
     def __init__(self, config: RouterConfig, entries: Sequence[ModelEntry]) -> None:
         self._config = config
         self._entries = {entry.name: entry for entry in entries}
+        self._names = ModelNames(entries)
+        # Rules and fallbacks may use aliases; the models of a decision go by their registered names.
+        self._fallbacks = self._registered(config.fallback_models)
+        self._rules = [(rule, self._targets(rule)) for rule in config.rules if rule.enabled]
 
-    def decide(
-        self, request: ChatRequest, models: Sequence[ModelStatus], resolve: Callable[[str], str]
-    ) -> Decision:
-        """Choose a model. `resolve` turns a name or alias into a registered name or raises LayaError.
+    def decide(self, request: ChatRequest, models: Sequence[ModelStatus], now: float) -> Decision:
+        """Choose a model. `now` is wall-clock seconds, as in `ModelStatus.retry_at`.
 
         Raises LayaError(MODEL_NOT_FOUND) for an unknown name or when no model is registered.
         """
@@ -31,9 +34,10 @@ class Router:
         features = extract(request)
         candidates: tuple[Candidate, ...] = ()
         if request.model != AUTO_MODEL:
-            model, rule, reason = resolve(request.model), "named", "The request names this model."
+            model = self._names.resolve(request.model)
+            rule, reason = "named", "The request names this model."
         else:
-            candidates = tuple(self._candidate(model) for model in models)
+            candidates = tuple(self._candidate(model, now) for model in models)
             model, rule, reason = self._choose(features, models, candidates)
         return Decision(
             model=model,
@@ -45,11 +49,16 @@ class Router:
         )
 
     def fall_back(
-        self, failed: Decision, tried: Sequence[str], models: Sequence[ModelStatus], error: ErrorInfo
+        self,
+        failed: Decision,
+        tried: Sequence[str],
+        models: Sequence[ModelStatus],
+        error: ErrorInfo,
+        now: float,
     ) -> Decision | None:
         """The next model of `router.fallback_models` that was not tried, or None."""
-        usable = {model.name for model in models if not self._candidate(model).excluded}
-        for name in self._config.fallback_models:
+        usable = {model.name for model in models if not self._candidate(model, now).excluded}
+        for name in self._fallbacks:
             if name in usable and name not in tried:
                 return Decision(
                     model=name,
@@ -61,10 +70,13 @@ class Router:
                 )
         return None
 
-    def _candidate(self, model: ModelStatus) -> Candidate:
-        """A model with the reason why it cannot be chosen, if there is one."""
+    def _candidate(self, model: ModelStatus, now: float) -> Candidate:
+        """A model with the reason why it cannot be chosen, if there is one. One that failed may be tried
+        again when its time has come; one whose file is unusable may not."""
         excluded = ""
-        if model.error is not None and (model.state is not ModelState.FAILED or model.retry_at is not None):
+        if model.error is not None and (
+            model.state is not ModelState.FAILED or (model.retry_at is not None and now < model.retry_at)
+        ):
             excluded = model.error.message
         elif model.info is not None and not model.info.has_chat_template and not self._has_template(model):
             excluded = "It has no chat template."
@@ -86,9 +98,9 @@ class Router:
         ]
         # With nothing usable the first model is named, so that its own error is what people read.
         usable = usable or list(models[:1])
-        for rule in self._config.rules:
-            if rule.enabled and holds(rule.when, features):
-                allowed = [model for model in usable if self._targets(rule, model.name)]
+        for rule, targets in self._rules:
+            if holds(rule.when, features):
+                allowed = [model for model in usable if model.name in targets]
                 if allowed:
                     strategy = rule.use.strategy or self._config.strategy
                     chosen = self._pick(allowed, strategy, features.task)
@@ -96,11 +108,14 @@ class Router:
         chosen = self._pick(usable, self._config.strategy, features.task)
         return chosen.name, f"task:{features.task}", _REASONS[features.task]
 
-    def _targets(self, rule: Rule, model: str) -> bool:
+    def _targets(self, rule: Rule) -> frozenset[str]:
+        """Registered names of the models that a rule sends to."""
         if rule.use.tag is not None:
-            entry = self._entries.get(model)
-            return entry is not None and rule.use.tag in entry.tags
-        return model in rule.use.models
+            return frozenset(e.name for e in self._entries.values() if rule.use.tag in e.tags)
+        return frozenset(self._registered(rule.use.models))
+
+    def _registered(self, names: Sequence[str]) -> list[str]:
+        return [found for name in names if (found := self._names.get(name)) is not None]
 
     def _pick(self, models: Sequence[ModelStatus], strategy: Strategy, task: str) -> ModelStatus:
         """By priority alone, or the smallest model that the task allows: light prompts go to the smallest,

@@ -1,5 +1,6 @@
 """The router's choices, with and without rules."""
 
+import msgspec
 import pytest
 
 from laya_desktop.config.schema import Condition, ModelEntry, RouterConfig, Rule
@@ -9,6 +10,7 @@ from laya_desktop.core.types import ChatRequest, Message, ModelInfo, ModelState,
 from laya_desktop.engine.routing.features import extract
 from laya_desktop.engine.routing.router import Router
 
+NOW = 1_000_000.0
 SIZES = {"small": 500, "coder-7b": 5000, "large": 8000}
 
 
@@ -26,9 +28,9 @@ def _request(*texts: str, model: str = "auto", role: Role = Role.USER) -> ChatRe
 
 
 def _choose(text: str, config: RouterConfig | None = None, models: list[ModelStatus] | None = None) -> str:
-    entries = [ModelEntry(name=name, path=f"/{name}.gguf", tags=("t",)) for name in SIZES]
+    entries = [ModelEntry(name=n, path=f"/{n}.gguf", tags=("t",), aliases=(f"{n}-alias",)) for n in SIZES]
     router = Router(config or RouterConfig(), entries)
-    return router.decide(_request(text), _models() if models is None else models, lambda name: name).model
+    return router.decide(_request(text), _models() if models is None else models, NOW).model
 
 
 @pytest.mark.parametrize(
@@ -74,6 +76,27 @@ def test_a_rule_whose_models_are_unusable_is_passed_over() -> None:
     assert _choose("hello", config, _models(large=_status("large", broken))) == "small"
 
 
+def test_rules_and_fallbacks_may_use_aliases() -> None:
+    assert _choose("hello", RouterConfig(rules=(Rule(name="all", use="large-alias"),))) == "large"
+    entries = [ModelEntry(name="large", path="/l.gguf", aliases=("big",))]
+    router = Router(RouterConfig(fallback_models=("big",)), entries)
+    decision = router.decide(_request("hello", model="big"), _models(), NOW)
+    assert decision.model == "large"
+    failure = ErrorInfo(code=ErrorCode.WORKER_CRASHED, message="gone")
+    fallback = router.fall_back(decision, ["small"], _models(), failure, NOW)
+    assert fallback is not None
+    assert fallback.model == "large"
+
+
+@pytest.mark.parametrize(("retry_at", "model"), [(NOW + 1, "coder-7b"), (NOW - 1, "small"), (None, "small")])
+def test_a_model_that_failed_is_chosen_again_when_its_time_has_come(
+    retry_at: float | None, model: str
+) -> None:
+    failure = ErrorInfo(code=ErrorCode.WORKER_CRASHED, message="it died")
+    failed = msgspec.structs.replace(_status("small", failure), state=ModelState.FAILED, retry_at=retry_at)
+    assert _choose("hello", models=_models(small=failed)) == model
+
+
 def test_a_base_model_without_template_is_not_chosen() -> None:
     assert _choose("hello", models=_models(small=_status("small", template=False))) == "coder-7b"
 
@@ -86,7 +109,7 @@ def test_no_model_is_a_typed_error() -> None:
 
 def test_requests_without_a_user_turn_are_routed_too() -> None:
     router = Router(RouterConfig(), ())
-    decision = router.decide(_request("be brief", role=Role.SYSTEM), _models(), lambda name: name)
+    decision = router.decide(_request("be brief", role=Role.SYSTEM), _models(), NOW)
     assert decision.model == "small"
     assert len(decision.candidates) == 3
 
