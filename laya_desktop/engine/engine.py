@@ -137,11 +137,15 @@ class Engine:
 
     # Requests
 
+    def route(self, request: ChatRequest) -> Decision:
+        """Decide without running anything. Raises LayaError."""
+        self._refuse_when_closing()
+        return self._router.decide(request, self._executor.statuses(), time.time())
+
     def submit(self, request: ChatRequest, sink: Callable[[RequestEvent], None]) -> None:
         """Route and queue a request; see EngineHandle.submit."""
         try:
-            self._refuse_when_closing()
-            decision = self._router.decide(request, self._executor.statuses(), time.time())
+            decision = self.route(request)
         except LayaError as error:
             sink(Failed(error=error.info))
             return

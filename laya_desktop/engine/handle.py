@@ -28,7 +28,7 @@ from laya_desktop.core.events import (
     RequestEvent,
 )
 from laya_desktop.core.paths import Paths
-from laya_desktop.core.types import ChatRequest
+from laya_desktop.core.types import ChatRequest, Decision
 from laya_desktop.engine.engine import Engine
 from laya_desktop.engine.executor import ExecutorFactory, create_executor
 
@@ -133,6 +133,26 @@ class EngineHandle:
             self._call(lambda engine: engine.submit(request, sink))
         except LayaError as error:
             sink(Failed(error=error.info))
+
+    def route(self, request: ChatRequest) -> "Future[Decision]":
+        """Which model would answer, without running it; the future raises LayaError.
+
+        On the engine's own thread, where the server calls it, the future is done at once.
+        """
+        decided: Future[Decision] = Future()
+
+        def decide(engine: Engine) -> None:
+            if decided.set_running_or_notify_cancel():
+                try:
+                    decided.set_result(engine.route(request))
+                except Exception as error:
+                    decided.set_exception(error)
+
+        if self._engine is not None and threading.current_thread() is self._thread:
+            decide(self._engine)
+        else:
+            self._call(decide)
+        return decided
 
     def cancel(self, request_id: str) -> None:
         """End a request; unknown or finished ids are ignored."""

@@ -45,7 +45,7 @@ def extract(request: ChatRequest) -> Features:
         text=scanned.casefold(),
         chars=len(prompt),
         has_code=has_code,
-        task=_task(scanned, len(prompt), has_code),
+        task=request.task or _task(scanned, len(prompt), has_code),
         caller=request.caller,
     )
 

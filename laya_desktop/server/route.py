@@ -1,0 +1,105 @@
+"""POST /v1/route: which model would answer, and why. Nothing is loaded or run.
+
+Measured from the client this costs little more than any answer of this server (tests/bench/client.py), so it has no
+tasks of its own and reads a short body in place.
+"""
+
+import asyncio
+
+import msgspec
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from laya_desktop.core.errors import LayaError
+from laya_desktop.core.types import AUTO_MODEL, TASKS, Caller, ChatRequest, Decision, Message, Role
+from laya_desktop.engine.handle import EngineHandle
+from laya_desktop.server.chat import PARSE_INLINE_BYTES, read_body
+from laya_desktop.server.errors import ApiError, send_error, send_json
+from laya_desktop.server.models import resolve
+from laya_desktop.server.openai_api import WireMessage, decode, read_messages
+
+
+class _Features(msgspec.Struct):
+    """What the client knows about its prompt. `task_type` stands instead of the task that we would see."""
+
+    task_type: str | None = None
+
+
+class _Body(msgspec.Struct):
+    """Either `messages`, as in a chat completion, or a `prompt`. Unknown fields are ignored, so that the body of
+    a chat completion can be sent as it is."""
+
+    messages: list[WireMessage] | None = None
+    prompt: str | None = None
+    model: str | None = None
+    features: _Features | None = None
+
+
+class Shortcut:
+    """ASGI middleware: one endpoint is found without the router, which costs a third of what a decision does."""
+
+    def __init__(self, app: ASGIApp, path: str, endpoint: ASGIApp) -> None:
+        self._app = app
+        self._path = path
+        self._endpoint = endpoint
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] == self._path and scope["method"] == "POST":
+            await self._endpoint(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+
+_decoder = msgspec.json.Decoder(_Body)
+
+
+class RouteDecision:
+    """The endpoint, as an ASGI application."""
+
+    def __init__(self, handle: EngineHandle) -> None:
+        self._handle = handle
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            body = await read_body(scope, receive)
+            if body is None:
+                return
+            inline = len(body) <= PARSE_INLINE_BYTES
+            fields = decode(body, _decoder) if inline else await asyncio.to_thread(decode, body, _decoder)
+            decision = await self._decide(self._request(fields))
+        except ApiError as error:
+            await send_error(scope, send, error)
+            return
+        await send_json(send, decision)
+
+    def _request(self, fields: _Body) -> ChatRequest:
+        task = fields.features.task_type if fields.features else None
+        if task is not None and task not in TASKS:
+            raise ApiError(
+                400,
+                f"features.task_type: expected one of {', '.join(TASKS)}.",
+                param="features.task_type",
+            )
+        return ChatRequest(
+            id="",
+            messages=_messages(fields),
+            model=AUTO_MODEL if fields.model in (None, AUTO_MODEL) else resolve(self._handle, fields.model),
+            caller=Caller.API,
+            task=task,
+        )
+
+    async def _decide(self, request: ChatRequest) -> Decision:
+        try:
+            decided = self._handle.route(request)
+            return decided.result() if decided.done() else await asyncio.wrap_future(decided)
+        except LayaError as error:
+            raise ApiError.of(error.info) from None
+
+
+def _messages(fields: _Body) -> tuple[Message, ...]:
+    if fields.messages and fields.prompt is not None:
+        raise ApiError(400, "Send messages or a prompt, not both.", param="prompt")
+    if fields.prompt is not None:
+        return (Message(Role.USER, fields.prompt),)
+    if not fields.messages:
+        raise ApiError(400, "messages: this field is required, or a prompt.", param="messages")
+    return read_messages(fields.messages)
