@@ -4,9 +4,12 @@ It starts nothing, needs only the standard library and msgspec, and may be used 
 """
 
 import http.client
+import io
+import re
+import socket
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 from urllib.parse import unquote, urlsplit
 
 import msgspec
@@ -50,8 +53,8 @@ class Client:
     server answers.
 
     `route` and `models` share one connection, which is kept open and opened again if the server closed it;
-    callers of several threads take turns. Each `chat` has a connection of its own: it may last for minutes, and
-    repeating it would compute the answer twice.
+    callers of several threads take turns. Each `chat` has a connection of its own: it may last for minutes,
+    and repeating it would compute the answer twice.
     """
 
     def __init__(
@@ -60,21 +63,19 @@ class Client:
         api_key: str | None = None,
         timeout_s: float = 600.0,
     ) -> None:
-        """`timeout_s` bounds the wait for each answer; the first one of a large model includes its loading."""
-        parts = urlsplit(base_url)
-        if parts.scheme != "http" or not parts.hostname:
-            raise LayaError(
-                ErrorCode.INVALID_REQUEST,
-                f"{base_url} is not the address of a server.",
-                hint="Write it as http://localhost:8080.",
-            )
-        self._address = (parts.hostname, parts.port or 80)
-        self._url = f"http://{parts.netloc.rpartition('@')[2]}"
-        self._path = parts.path.rstrip("/").removesuffix("/v1")
+        """`timeout_s` bounds the wait for each answer; a large model's first one includes its loading."""
+        self._url, self._address, self._path = _parse(base_url)
         self._timeout_s = timeout_s
-        self._headers = {"Content-Type": "application/json"}
+        fields = {
+            "Host": self._url.removeprefix("http://"),
+            "Accept-Encoding": "identity",
+            "Content-Type": "application/json",
+        }
         if api_key is not None:
-            self._headers["Authorization"] = f"Bearer {api_key}"
+            if not (api_key.isascii() and api_key.isprintable()):
+                raise LayaError(ErrorCode.INVALID_REQUEST, "The API key has characters that no key has.")
+            fields["Authorization"] = f"Bearer {api_key}"
+        self._head = "".join(f"{name}: {value}\r\n" for name, value in fields.items()).encode("ascii")
         self._lock = threading.Lock()
         self._connection = self._connect()
 
@@ -94,7 +95,7 @@ class Client:
     ) -> Route:
         """Which model would answer `prompt`. Nothing is loaded or run.
 
-        `features` is what you know about it: ``{"task_type": "chat"}`` stands instead of what the router sees.
+        `features` is what you know about it: with ``{"task_type": "chat"}`` the router takes it for chat.
         """
         body = {"prompt": prompt, "model": model, "features": features}
         return _decode(_ROUTE, self._repeatable("POST", "/v1/route", msgspec.json.encode(body)))
@@ -113,7 +114,8 @@ class Client:
         temperature: float | None = None,
         stop: Sequence[str] = (),
     ) -> Answer:
-        """Ask, and wait for the whole answer. `prompt` is a question, or messages with ``role`` and ``content``."""
+        """Ask, and wait for the whole answer. `prompt` is a question, or a chat: messages with ``role`` and
+        ``content``."""
         body = {
             "model": model,
             "messages": [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt,
@@ -123,7 +125,7 @@ class Client:
         }
         connection = self._connect()
         try:
-            response, data = self._ask(connection, "POST", "/v1/chat/completions", msgspec.json.encode(body))
+            data, head = self._ask(connection, "POST", "/v1/chat/completions", msgspec.json.encode(body))
         finally:
             connection.close()
         answer = _decode(_COMPLETION, data)
@@ -131,33 +133,43 @@ class Client:
         return Answer(
             text=choice.message.content,
             model=answer.model,
-            rule=unquote(response.headers.get("x-laya-rule", "")),
+            rule=unquote(rule[1].decode("ascii")) if (rule := _RULE.search(head)) else "",
             finish_reason=choice.finish_reason,
             prompt_tokens=answer.usage.prompt_tokens,
             completion_tokens=answer.usage.completion_tokens,
         )
 
-    def _connect(self) -> "_Connection":
-        return _Connection(*self._address, timeout=self._timeout_s)
+    def _connect(self) -> http.client.HTTPConnection:
+        return http.client.HTTPConnection(*self._address, timeout=self._timeout_s)
 
-    def _repeatable(self, method: str, path: str, body: bytes | None = None) -> bytes:
+    def _repeatable(self, method: str, path: str, body: bytes = b"") -> bytes:
         """Ask over the kept connection; once more if it turns out to be closed."""
         with self._lock:
             kept = self._connection.sock is not None
             try:
-                return self._ask(self._connection, method, path, body)[1]
+                return self._ask(self._connection, method, path, body)[0]
             except LayaError as error:
                 if not (kept and isinstance(error.__cause__, _GONE)):
                     raise
-            return self._ask(self._connection, method, path, body)[1]
+            return self._ask(self._connection, method, path, body)[0]
 
     def _ask(
-        self, connection: "_Connection", method: str, path: str, body: bytes | None
-    ) -> tuple[http.client.HTTPResponse, bytes]:
+        self, connection: http.client.HTTPConnection, method: str, path: str, body: bytes
+    ) -> tuple[bytes, bytes]:
+        """Body and head of the answer."""
+        start = f"{method} {self._path}{path} HTTP/1.1\r\nContent-Length: {len(body)}\r\n"
         try:
-            connection.request_at_once(method, self._path + path, body, self._headers)
-            response = connection.getresponse()
+            # In one piece: http.client's requests write head and body apart, which wakes the server twice.
+            connection.send(b"%b%b\r\n%b" % (start.encode("ascii"), self._head, body))
+            received, plain = _read_plain(connection.sock)
+            if plain is not None:
+                return plain, received
+            replay = cast(socket.socket, _Replay(received, connection.sock))
+            response = http.client.HTTPResponse(replay, method=method)
+            response.begin()
             data = response.read()
+            if response.will_close:
+                connection.close()
         except TimeoutError as error:
             connection.close()
             raise LayaError(
@@ -167,7 +179,7 @@ class Client:
             connection.close()
             raise LayaError(
                 ErrorCode.ENGINE_STOPPED,
-                f"{self._url} does not answer: {error or type(error).__name__}.",
+                f"{self._url} does not answer: {str(error) or type(error).__name__}.",
                 hint="Open Laya Desktop, or start the server with: laya-desktop serve",
             ) from error
         except BaseException:  # what is still to come would be taken for the next answer
@@ -175,28 +187,56 @@ class Client:
             raise
         if response.status != 200:
             raise _refusal(response, data)
-        return response, data
+        return data, response.headers.as_bytes()
 
 
-class _Connection(http.client.HTTPConnection):
-    """Writes head and body together: two writes wake the server twice."""
+# Reading answers. http.client reads every kind, but takes as long for a head as the server for a decision.
 
-    _held: list[bytes] | None = None
+_RULE = re.compile(rb"^x-laya-rule:[ \t]*([^\r\n]*)", re.IGNORECASE | re.MULTILINE)
+_LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d+)[ \t]*(?:\r|\Z)", re.IGNORECASE)
+_SPECIAL = re.compile(rb"\r\n(?:connection|transfer-encoding|content-encoding):", re.IGNORECASE)
+_CHUNK_BYTES = 16 * 1024
 
-    def request_at_once(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> None:
-        self._held = []
-        try:
-            self.request(method, path, body, headers)
-            data = b"".join(self._held)
-        finally:
-            self._held = None
-        super().send(data)
 
-    def send(self, data: Any) -> None:
-        if self._held is None:
-            super().send(data)
-        else:
-            self._held.append(data)
+def _read_plain(sock: socket.socket) -> tuple[bytes, bytes | None]:
+    """Head and body of an answer as our server sends them: 200, with a length, and the connection stays.
+
+    Of any other answer, what was read of it so far, and None.
+    """
+    received = sock.recv(_CHUNK_BYTES)
+    head, end, body = received.partition(b"\r\n\r\n")
+    length = _LENGTH.search(head)
+    if not (end and length and head.startswith(b"HTTP/1.1 200 ")) or _SPECIAL.search(head):
+        return received, None
+    missing = int(length[1]) - len(body)
+    parts = [body]
+    while missing > 0 and (part := sock.recv(min(missing, _CHUNK_BYTES))):
+        parts.append(part)
+        missing -= len(part)
+    if missing:
+        raise http.client.IncompleteRead(b"", missing)
+    return head, b"".join(parts)
+
+
+class _Replay(io.RawIOBase):
+    """A socket to read from, beginning with what was already read from it."""
+
+    def __init__(self, received: bytes, sock: socket.socket) -> None:
+        self._received = received
+        self._sock = sock
+
+    def makefile(self, mode: str) -> io.BufferedReader:
+        return io.BufferedReader(self)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        if not self._received:
+            return self._sock.recv_into(buffer)
+        part, self._received = self._received[: len(buffer)], self._received[len(buffer) :]
+        buffer[: len(part)] = part
+        return len(part)
 
 
 # What the server sends
@@ -247,6 +287,23 @@ _REFUSAL = msgspec.json.Decoder(_Refusal)
 _CODES = {code.value: code for code in ErrorCode}
 
 
+def _parse(base_url: str) -> tuple[str, tuple[str, int], str]:
+    """The server's URL, its host and port, and the path before ours."""
+    try:
+        parts = urlsplit(base_url)
+        good = parts.scheme == "http" and bool(parts.hostname) and base_url.isascii()
+        address = (parts.hostname or "", parts.port or 80)
+    except ValueError:
+        good = False
+    if not good or parts.username is not None or not base_url.isprintable() or " " in base_url:
+        raise LayaError(
+            ErrorCode.INVALID_REQUEST,
+            f"{base_url} is not the address of a server.",
+            hint="Write it as http://localhost:8080.",
+        )
+    return f"http://{parts.netloc}", address, parts.path.rstrip("/").removesuffix("/v1")
+
+
 def _decode(decoder: msgspec.json.Decoder[T], data: bytes) -> T:
     try:
         return decoder.decode(data)
@@ -259,8 +316,8 @@ def _decode(decoder: msgspec.json.Decoder[T], data: bytes) -> T:
 
 
 def _refusal(response: http.client.HTTPResponse, data: bytes) -> LayaError:
-    """The error that the server reports. Codes of the server alone (keys, hosts, sizes) become INVALID_REQUEST,
-    or INTERNAL where the server is at fault."""
+    """The error that the server reports. Codes of the server alone (keys, hosts, sizes) become
+    INVALID_REQUEST, or INTERNAL where the server is at fault."""
     try:
         error = _REFUSAL.decode(data).error
     except msgspec.MsgspecError:

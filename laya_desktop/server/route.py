@@ -1,7 +1,6 @@
 """POST /v1/route: which model would answer, and why. Nothing is loaded or run.
 
-Measured from the client this costs little more than any answer of this server (tests/bench/client.py), so it has no
-tasks of its own and reads a short body in place.
+To a client this shall cost little more than any answer of this server (tests/bench/client.py).
 """
 
 import asyncio
@@ -26,8 +25,8 @@ class _Features(msgspec.Struct):
 
 
 class _Body(msgspec.Struct):
-    """Either `messages`, as in a chat completion, or a `prompt`. Unknown fields are ignored, so that the body of
-    a chat completion can be sent as it is."""
+    """Either `messages`, as in a chat completion, or a `prompt`. Unknown fields are ignored: the body of a chat
+    completion can be sent as it is."""
 
     messages: list[WireMessage] | None = None
     prompt: str | None = None

@@ -1,10 +1,10 @@
 """`Client.route` over HTTP beside a bare route of the same server stack, in alternating blocks.
 
-Usage: ``client.py [--calls N] [--model FILE]``. Ours is ``python -m laya_desktop.server`` with two models, of which none
-is loaded, asked by `laya_desktop.client.Client`. The peer is an ASGI function that answers ``{}`` at once, behind
-the same listener and connection classes, asked by http.client; both keep their connection. What lies between is
-what the gate, the routing, the bodies, the decision itself and the client cost: at most 0.10 ms in the mean. A
-third row asks the peer with a body as ours has. Run it on a quiet machine.
+Usage: ``client.py [--calls N] [--model FILE]``. Ours is ``python -m laya_desktop.server`` with two models, of which
+none is loaded, asked by `laya_desktop.client.Client`. The peer is an ASGI function that answers ``{}`` at once,
+behind the same listener and connection classes, asked by http.client; both keep their connection. What lies
+between is what the gate, the bodies, the decision itself and the client cost: at most 0.10 ms in the mean. The
+second row's peer is sent a body as ours is. Run it on a quiet machine.
 """
 
 import argparse
