@@ -18,6 +18,10 @@ def main(arguments: list[str]) -> int:
     match options.command:
         case "check":
             return _check(options.config)
+        case "route":
+            from laya_desktop.cli_route import run as run_route
+
+            return run_route(options)
         case "doctor":
             return asyncio.run(_doctor(options.config))
         case _:
@@ -38,10 +42,21 @@ def _parser() -> argparse.ArgumentParser:
     for name, text in (
         ("check", "read the config file and list what is wrong with it"),
         ("doctor", "decode two tokens with every model and say what is wrong"),
+        ("route", "say which model would answer a prompt, and why"),
     ):
         command = commands.add_parser(name, help=text)
         command.add_argument("--config", type=Path, default=argparse.SUPPRESS)
+        if name == "route":
+            _add_route_arguments(command)
     return parser
+
+
+def _add_route_arguments(command: argparse.ArgumentParser) -> None:
+    command.add_argument("text", nargs="?", help="the prompt")
+    command.add_argument(
+        "--batch", type=Path, metavar="FILE", help="JSON lines with text and maybe expect_task, expect_model"
+    )
+    command.add_argument("--json", action="store_true", help="print JSON, one object a line")
 
 
 def _check(config: Path | None) -> int:

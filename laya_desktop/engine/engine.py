@@ -117,6 +117,11 @@ class Engine:
         ]
         return self
 
+    async def prepare(self) -> None:
+        """Apply the config and read the model files, as far as `route` needs it. Starts no worker."""
+        self._apply_config()
+        await self._executor.inspected()
+
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:

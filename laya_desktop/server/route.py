@@ -25,8 +25,8 @@ class _Features(msgspec.Struct):
 
 
 class _Body(msgspec.Struct):
-    """Either `messages`, as in a chat completion, or a `prompt`. Unknown fields are ignored: the body of a chat
-    completion can be sent as it is."""
+    """Either `messages`, as in a chat completion, or a `prompt`. Unknown fields are ignored: the body of a
+    chat completion can be sent as it is."""
 
     messages: list[WireMessage] | None = None
     prompt: str | None = None
