@@ -24,6 +24,8 @@ from laya_desktop.config.fields import (
 from laya_desktop.config.scalar import literal
 from laya_desktop.core.types import Caller
 
+_SCANNED = "the first and last 512 characters of the last user turn"
+
 
 class Strategy(StrEnum):
     """How the router chooses among models that could answer."""
@@ -56,17 +58,27 @@ class Condition(Section):
     any: Conditions | None = setting(None, "At least one of these conditions holds.", "live")
     all: Conditions | None = setting(None, "All of these conditions hold.", "live")
     not_: Conditions | None = setting(None, "None of these conditions holds.", "live", alias="not")
-    task: Literal["chat", "code", "reasoning"] | None = setting(None, "What the prompt asks for.", "live")
+    task: Literal["chat", "code", "reasoning"] | None = setting(
+        None, f"What the prompt asks for, guessed from {_SCANNED} and from its length.", "live"
+    )
     keywords_any: Keywords | None = setting(
-        None, "The prompt contains one of these words; upper and lower case are the same.", "live"
+        None, f"One of these words is in {_SCANNED}; upper and lower case are the same.", "live"
     )
     keywords_all: Keywords | None = setting(
-        None, "The prompt contains all of these words; upper and lower case are the same.", "live"
+        None, f"All of these words are in {_SCANNED}; upper and lower case are the same.", "live"
     )
-    regex: Pattern | None = setting(None, "A regular expression that is found in the prompt.", "live")
-    min_chars: OptionalInteger = setting(None, "The prompt has at least this many characters.", "live", ge=0)
-    max_chars: OptionalInteger = setting(None, "The prompt has at most this many characters.", "live", ge=0)
-    has_code: Switch | None = setting(None, "Whether the prompt contains code.", "live")
+    regex: Pattern | None = setting(
+        None,
+        f"A regular expression that is found in {_SCANNED}; upper and lower case are the same.",
+        "live",
+    )
+    min_chars: OptionalInteger = setting(
+        None, "The last user turn has at least this many characters.", "live", ge=0
+    )
+    max_chars: OptionalInteger = setting(
+        None, "The last user turn has at most this many characters.", "live", ge=0
+    )
+    has_code: Switch | None = setting(None, f"Whether there is code in {_SCANNED}.", "live")
     caller: Caller | None = setting(
         None, "Who asks: the window, the quick prompt, the API or a command.", "live"
     )
@@ -130,7 +142,9 @@ class RouterConfig(Section):
     mode: Literal["local"] = setting("local", "Routing happens inside the app.", "restart")
     strategy: Strategy = setting(
         Strategy.MIN_LATENCY,
-        "How to choose where no rule does: min_latency takes the fastest model, priority the lowest number.",
+        "How to choose where no rule does. min_latency: light prompts go to the smallest model, code to the "
+        "smallest model for code, the rest to the largest; latencies are not predicted yet. priority: the "
+        "lowest number.",
         "live",
         effective=_EFFECTIVE_STRATEGIES,
     )

@@ -141,7 +141,7 @@ def _take_over_stdio() -> tuple[BinaryIO, BinaryIO]:
 
 
 def _read_commands(stream: BinaryIO, commands: CommandQueue) -> None:
-    """Runs in a thread of its own. Ends the process once there is nothing more to read, whatever the reason."""
+    """Runs in a thread of its own. Ends the process once there is no more to read, for any reason."""
     try:
         while (command := read_command(stream)) is not None:
             commands.put(command)
