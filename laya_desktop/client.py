@@ -9,7 +9,7 @@ import re
 import socket
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar, cast
+from typing import Annotated, Any, TypeVar, cast
 from urllib.parse import unquote, urlsplit
 
 import msgspec
@@ -63,7 +63,7 @@ class Client:
         api_key: str | None = None,
         timeout_s: float = 600.0,
     ) -> None:
-        """`timeout_s` bounds the wait for each answer; a large model's first one includes its loading."""
+        """`timeout_s` bounds the wait for an answer to begin or go on; a large model's first one includes its loading."""
         self._url, self._address, self._path = _parse(base_url)
         self._timeout_s = timeout_s
         fields = {
@@ -98,7 +98,7 @@ class Client:
         `features` is what you know about it: with ``{"task_type": "chat"}`` the router takes it for chat.
         """
         body = {"prompt": prompt, "model": model, "features": features}
-        return _decode(_ROUTE, self._repeatable("POST", "/v1/route", msgspec.json.encode(body)))
+        return _decode(_ROUTE, self._repeatable("POST", "/v1/route", _encode(body)))
 
     def models(self) -> tuple[str, ...]:
         """The names that `model` may have, ``auto`` among them."""
@@ -125,7 +125,7 @@ class Client:
         }
         connection = self._connect()
         try:
-            data, head = self._ask(connection, "POST", "/v1/chat/completions", msgspec.json.encode(body))
+            data, head = self._ask(connection, "POST", "/v1/chat/completions", _encode(body))
         finally:
             connection.close()
         answer = _decode(_COMPLETION, data)
@@ -133,7 +133,7 @@ class Client:
         return Answer(
             text=choice.message.content,
             model=answer.model,
-            rule=unquote(rule[1].decode("ascii")) if (rule := _RULE.search(head)) else "",
+            rule=unquote(rule[1].decode("latin-1")) if (rule := _RULE.search(head)) else "",
             finish_reason=choice.finish_reason,
             prompt_tokens=answer.usage.prompt_tokens,
             completion_tokens=answer.usage.completion_tokens,
@@ -266,7 +266,7 @@ class _Usage(msgspec.Struct):
 
 class _Completion(msgspec.Struct):
     model: str
-    choices: list[_Choice]
+    choices: Annotated[list[_Choice], msgspec.Meta(min_length=1)]
     usage: _Usage
 
 
@@ -302,6 +302,13 @@ def _parse(base_url: str) -> tuple[str, tuple[str, int], str]:
             hint="Write it as http://localhost:8080.",
         )
     return f"http://{parts.netloc}", address, parts.path.rstrip("/").removesuffix("/v1")
+
+
+def _encode(body: Mapping[str, object]) -> bytes:
+    try:
+        return msgspec.json.encode(body)
+    except (TypeError, ValueError) as error:  # ValueError: half a character
+        raise LayaError(ErrorCode.INVALID_REQUEST, f"This cannot be sent: {error}.") from None
 
 
 def _decode(decoder: msgspec.json.Decoder[T], data: bytes) -> T:

@@ -1,5 +1,6 @@
 """Our own client, against the server and against servers that behave badly."""
 
+import asyncio
 import socket
 import subprocess
 import sys
@@ -164,7 +165,7 @@ def test_a_route_does_not_wait_for_a_chat(laya, handle):
     async def waiting(request):
         started.set()
         while not go_on.is_set():
-            await _tick()
+            await asyncio.sleep(0.005)
         async for event in script(request):
             yield event
 
@@ -177,12 +178,6 @@ def test_a_route_does_not_wait_for_a_chat(laya, handle):
         assert answer.result(WAIT_S).text == "Hello wörld 🙂"
 
 
-async def _tick() -> None:
-    import asyncio
-
-    await asyncio.sleep(0.005)
-
-
 def test_errors_are_the_servers(laya, handle):
     error = failure(lambda: laya.route("ping", model="none"))
     assert (error.code, error.param) == (ErrorCode.MODEL_NOT_FOUND, "model")
@@ -191,6 +186,16 @@ def test_errors_are_the_servers(laya, handle):
     full = ErrorInfo(code=ErrorCode.QUEUE_FULL, message="The queue is full.", retry_after_s=3.0)
     handle.script = replay(Failed(error=full))
     assert failure(lambda: laya.chat("hi")) == full
+
+
+def test_what_cannot_be_sent(laya, handle):
+    for call in (
+        lambda: laya.route("half a character: \ud83d"),
+        lambda: laya.route("a", features={"task_type": object()}),
+        lambda: laya.chat([{"role": "user", "content": "\ud83d"}]),
+    ):
+        assert failure(call).code is ErrorCode.INVALID_REQUEST
+    assert not handle.asked
 
 
 def test_keys(server, handle):
