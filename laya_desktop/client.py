@@ -63,7 +63,7 @@ class Client:
         api_key: str | None = None,
         timeout_s: float = 600.0,
     ) -> None:
-        """`timeout_s` bounds the wait for an answer to begin or go on; a large model's first one includes its loading."""
+        """`timeout_s` bounds each wait; that for the first answer of a large model includes its loading."""
         self._url, self._address, self._path = _parse(base_url)
         self._timeout_s = timeout_s
         fields = {

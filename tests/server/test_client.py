@@ -164,8 +164,7 @@ def test_a_route_does_not_wait_for_a_chat(laya, handle):
 
     async def waiting(request):
         started.set()
-        while not go_on.is_set():
-            await asyncio.sleep(0.005)
+        await asyncio.to_thread(go_on.wait, WAIT_S)
         async for event in script(request):
             yield event
 
