@@ -125,12 +125,17 @@ class Engine:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._closing = True
+        self.end_requests()
         for watcher in self._watchers:
             watcher.cancel()
         for timer in (self._expiry, self._places):
             if timer is not None:
                 timer.cancel()
+        await self._executor.close()
+
+    def end_requests(self) -> None:
+        """Fail every request, and all that are still to come."""
+        self._closing = True
         stopped = ErrorInfo(code=ErrorCode.ENGINE_STOPPED, message="The app is quitting.")
         for ticket in list(self._tickets.values()):
             ticket.emit(Failed(error=stopped))
@@ -138,7 +143,6 @@ class Engine:
                 self._end(ticket)
             else:
                 ticket.task.cancel()
-        await self._executor.close()
 
     # Requests
 
