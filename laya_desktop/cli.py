@@ -71,10 +71,10 @@ def _check(config: Path | None) -> int:
     from laya_desktop.config.store import ConfigStore
     from laya_desktop.core.paths import Paths
 
-    store = ConfigStore(config or Paths.default().config_file)
-    if not store.path.exists() and config is not None:
-        print(f"{store.path} does not exist.")
+    if config is not None and not config.exists():
+        print(f"{config} does not exist.")
         return 1
+    store = ConfigStore(config or Paths.default().config_file)
     good = store.load()
     for line in (*store.problems, *store.notes):
         print(line)

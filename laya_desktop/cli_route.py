@@ -32,6 +32,9 @@ def run(options: argparse.Namespace) -> int:
     if (options.text is None) == (options.batch is None):
         print("Give either a prompt or --batch FILE.", file=sys.stderr)
         return 2
+    if options.config is not None and not options.config.exists():
+        print(f"{options.config} does not exist.", file=sys.stderr)
+        return 1
     paths = Paths.default()
     store = ConfigStore(options.config or paths.config_file)
     if not store.load():

@@ -109,6 +109,7 @@ def test_failures_are_one_sentence(config, tmp_path, capsys):
     for arguments, words in [
         (["--batch", rows, "--config", config], "rows.jsonl, line 2: "),
         (["--batch", str(tmp_path / "none"), "--config", config], "No such file"),
+        (["a", "--config", str(tmp_path / "none.yaml")], "none.yaml does not exist."),
         (["a", "--config", str(empty)], "No model is registered."),
         (["a", "--config", str(broken)], "models"),
     ]:
