@@ -6,6 +6,7 @@ become prompts in a helper thread (`common.prompts`), which tokenises; every oth
 from the main thread.
 """
 
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
 _BLOCK = 64
 """llama.cpp computes attention of this many tokens and more by another kernel, which rounds differently.
 Prompts are computed in whole blocks and a rest, so that the pace does not decide which part gets which."""
+
+_SWITCH_INTERVAL_S = 0.0005
+"""After each call into llama.cpp, the main thread waits so long for a helper that is in Python code."""
 
 _ENCODING_WAIT_S = 0.05
 """How long a step with nothing to compute waits for a prompt; a cancel waits as long."""
@@ -97,6 +101,7 @@ class GgufBackend:
         self._template = ChatTemplate(
             spec.chat_template or model.metadata("tokenizer.chat_template"), model.vocabulary
         )
+        sys.setswitchinterval(_SWITCH_INTERVAL_S)
         self._prompts = PromptEncoder(self._template, model.vocabulary.pieces, self._context_tokens)
         self._slots = [Slot(sequence) for sequence in range(spec.max_streams)]
         try:

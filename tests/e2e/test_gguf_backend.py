@@ -1,11 +1,14 @@
 """The GGUF backend with the real starter model, in this process."""
 
 import random
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
+from laya_desktop.backends.base import StreamEvent
+from laya_desktop.backends.common.chat_template import ChatTemplate
 from laya_desktop.backends.common.text_stream import TextStream
 from laya_desktop.backends.gguf import GgufBackend
 from laya_desktop.core.errors import ErrorCode, LayaError
@@ -247,6 +250,52 @@ def test_a_system_turn_replaces_the_built_in_one(backend: GgufBackend) -> None:
 
 def test_lone_surrogates_and_nul_are_survived(backend: GgufBackend) -> None:
     assert finished(ask(backend, user("a\ud83d b\0c"), sampling=Sampling(max_tokens=2)))
+
+
+def delta_of(backend: GgufBackend, request_id: str) -> None:
+    """Run until this stream has said something; nobody else may have told anything."""
+    while True:
+        events = backend.step()
+        assert {item.request_id for item in events} <= {request_id}
+        if any(isinstance(item.event, Delta) for item in events):
+            return
+
+
+def test_streams_go_on_while_a_prompt_is_made(backend: GgufBackend, monkeypatch: pytest.MonkeyPatch) -> None:
+    gate = threading.Event()
+    encode = backend._template.encode
+
+    def slow(messages: Sequence[Message]) -> list[int]:
+        assert gate.wait(60)
+        return encode(messages)
+
+    backend.submit("first", [user("Count to one hundred.")], Sampling(temperature=0))
+    delta_of(backend, "first")
+    monkeypatch.setattr(backend._template, "encode", slow)
+    for name in ("slow", "left", "next"):
+        backend.submit(name, [user("Hi")], Sampling(max_tokens=1))
+    for _ in range(3):
+        delta_of(backend, "first")
+    backend.cancel("left")
+    assert StreamEvent("left", Cancelled()) in backend.step()
+    delta_of(backend, "first")
+    backend.cancel("first")
+    backend.cancel("slow")
+    assert len(backend.step()) == 2
+    assert backend.has_work
+    assert backend.step() == []
+    gate.set()
+    assert finished(drain(backend)["next"])
+
+
+def test_what_cannot_fit_is_refused_before_it_is_made(
+    backend: GgufBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ChatTemplate, "encode", None)
+    for messages, least in (([user("<" * 1_000_000)], 500_000), ([user("x")] * 20_000, 20_000)):
+        error = failed(ask(backend, *messages)).error
+        assert error.code is ErrorCode.CONTEXT_LENGTH_EXCEEDED
+        assert f"at least {least} tokens and the context holds {CONTEXT}" in error.message
 
 
 # Context
