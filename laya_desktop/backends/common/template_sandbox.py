@@ -93,7 +93,7 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
 
 
 def time_limit() -> float:
-    """Until when a prompt that is begun now may take, on this thread's processor clock: a template is not slow
+    """Until when a prompt begun now may take, on this thread's processor clock: a template is not slow
     because others keep the processor busy."""
     return time.thread_time() + MAX_SECONDS
 
