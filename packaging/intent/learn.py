@@ -14,9 +14,9 @@ from laya_desktop.engine.routing.scan import Scan, scan
 _MIN_COUNT = 3
 _STEPS = 240
 _RATE = 0.05
-_L2_FACTS = 2e-4
-_L2_TOKENS = 2e-4
-_OWN_SHARE = 0.5
+_L2_FACTS = 4e-4
+_L2_TOKENS = 1e-4
+_OWN_SHARE = 0.6
 _OTHER_LANGUAGES = 0.25
 
 Floats = NDArray[np.float64]
@@ -60,7 +60,7 @@ def _targets(samples: Sequence[Sample]) -> NDArray[np.int64]:
 
 
 def _shares(samples: Sequence[Sample]) -> Floats:
-    """Every task weighs the same, half of it from our own sentences if the task has both kinds."""
+    """Every task weighs the same, `_OWN_SHARE` of it from our own sentences if it has both kinds."""
 
     def kind(sample: Sample) -> tuple[str, bool]:
         return sample.task, sample.source.startswith("own")

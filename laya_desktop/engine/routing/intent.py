@@ -25,7 +25,7 @@ from laya_desktop.engine.routing.scan import Scan
 
 TASKS = ("chat", "code", "reasoning", "writing", "translation")
 
-CONFIDENT = 0.6
+CONFIDENT = 0.7
 """Below this confidence a prompt that looks like chat is not sent to the smallest model."""
 
 _PAIRS_HEAD, _PAIRS_TAIL = 32, 16
@@ -35,7 +35,7 @@ _OPENING_WORDS, _OPENING_CHARS = 12, 24
 _LENGTH = (3, 6, 12, 25, 60, 150)
 _NUMBERS = (0, 1, 2, 4, 9)
 _NEWLINES = (0, 2, 8)
-_CODE_MARKS = (0, 1, 2, 4)
+_CODE_SIGNS = (0, 1, 2, 4)
 _FLAGS = (
     *("fence", "trace", "question", "asks_last", "steps", "quote", "colon"),
     *("maths", "sums", "numbers", "short", "long", "dense", "mixed", "coded"),
@@ -78,6 +78,8 @@ _PAIRED: tuple[tuple[Group | str, ...], ...] = (
     (Group.YOU, Group.WRITE_VERB),
     (Group.STORY, "long"),
     (Group.CODE_THING, "coded"),
+    (Group.CODE_SYNTAX, "short"),
+    (Group.CODE_SYNTAX, "coded"),
     (Group.CODE_NAME, "coded"),
     (Group.WRITE_VERB, "coded"),
     (Group.MATH, "coded"),
@@ -87,8 +89,8 @@ _PAIRED: tuple[tuple[Group | str, ...], ...] = (
 _AT_LENGTH = 1
 _AT_NUMBERS = _AT_LENGTH + len(_LENGTH) + 1
 _AT_NEWLINES = _AT_NUMBERS + len(_NUMBERS) + 1
-_AT_CODE_MARKS = _AT_NEWLINES + len(_NEWLINES) + 1
-_AT_BITS = _AT_CODE_MARKS + len(_CODE_MARKS) + 1
+_AT_CODE_SIGNS = _AT_NEWLINES + len(_NEWLINES) + 1
+_AT_BITS = _AT_CODE_SIGNS + len(_CODE_SIGNS) + 1
 _FLAGS_END = 2 * _GROUPS + len(_FLAGS)
 _BITS = _FLAGS_END + marks.COUNT
 _AT_PAIRED = _AT_BITS + _BITS
@@ -183,7 +185,7 @@ def _facts(scan: Scan, groups: int) -> list[int]:
         _AT_LENGTH + bisect_left(_LENGTH, length),
         _AT_NUMBERS + bisect_left(_NUMBERS, scan.numbers),
         _AT_NEWLINES + bisect_left(_NEWLINES, scan.newlines),
-        _AT_CODE_MARKS + bisect_left(_CODE_MARKS, scan.code_marks),
+        _AT_CODE_SIGNS + bisect_left(_CODE_SIGNS, scan.code_signs),
     ]
     rows += chain.from_iterable(map(tuple.__getitem__, _BYTE_ROWS, bits.to_bytes(_BYTES, "little")))
     rows += [row for mask, row in _PAIR_MASKS if bits & mask == mask]

@@ -27,6 +27,7 @@ class Group(IntEnum):
     FACT = 15
     ME = 16
     HEDGE = 17
+    CODE_SYNTAX = 18
 
 
 @cache

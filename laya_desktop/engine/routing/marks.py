@@ -6,7 +6,7 @@ becomes the bits of the marks that it stands for, and the bits of all pairs are 
 
 import numpy as np
 
-# One bit each, in this order. A digit stands for any digit, a letter for any but those named in `_LETTERS`.
+# One bit each, in this order. 0 stands for any digit.
 _SINGLE = (
     "{",
     "}",
@@ -58,8 +58,21 @@ MATHS_MARK, DASHES_MARK, CHOICE_MARK, LINE_CHOICE_MARK = range(len(_SINGLE) + le
 COUNT = LINE_CHOICE_MARK + 1
 
 _ALTERNATIVES: dict[int, tuple[bytes, ...]] = {
-    # ∑ √ ≤ and their like are U+2200 to U+227F; then π × ÷ ² ³.
-    MATHS_MARK: (b"\xe2\x88", b"\xe2\x89", b"\xcf\x80", b"\xc3\x97", b"\xc3\xb7", b"\xc2\xb2", b"\xc2\xb3"),
+    # ∑ √ ≤ and their like are U+2200 to U+227F; then π × ÷ ² ³, and LaTeX, where "a" is any other letter.
+    MATHS_MARK: (
+        b"\\a",
+        b"\\b",
+        b"\\c",
+        b"\\d",
+        b"\\x",
+        b"\xe2\x88",
+        b"\xe2\x89",
+        b"\xcf\x80",
+        b"\xc3\x97",
+        b"\xc3\xb7",
+        b"\xc2\xb2",
+        b"\xc2\xb3",
+    ),
     DASHES_MARK: (b"\xe2\x80",),
     CHOICE_MARK: (b"b)", b"c)", b"d)"),
     LINE_CHOICE_MARK: (b"\nb", b"\nc", b"\nd"),
@@ -95,6 +108,9 @@ def _bit(mark: str) -> int:
 CODE = sum(_bit(mark) for mark in (*_CODE, *_MORE_CODE))
 """Bits of the marks of which prose has none or few."""
 
+MAYBE_CODE = CODE | sum(_bit(mark) for mark in ("(", "=", "{", "[", "<"))
+"""Bits of which code has at least one."""
+
 MATHS = sum(_bit(mark) for mark in _LATEX) | 1 << MATHS_MARK
 SUMS = sum(_bit(mark) for mark in ("0x", "0+", "0=", "=0"))
 CHOICES = 1 << CHOICE_MARK | 1 << LINE_CHOICE_MARK
@@ -110,7 +126,10 @@ def _classes() -> bytes:
     own = dict.fromkeys(byte for mark in (*_SINGLE, *_PAIRS) for byte in mark.encode())
     own |= dict.fromkeys(byte for pairs in _ALTERNATIVES.values() for pair in pairs for byte in pair)
     number = {byte: index for index, byte in enumerate(own, 1)}
-    return bytes(number.get(48 if 48 <= byte < 58 else byte, 0) for byte in range(256))
+    digits = dict.fromkeys(b"0123456789", number[ord("0")])
+    letters = dict.fromkeys(b"abcdefghijklmnopqrstuvwxyz", number[ord("a")])
+    number = letters | number | digits
+    return bytes(number.get(byte, 0) for byte in range(256))
 
 
 _CLASS = _classes()

@@ -25,7 +25,11 @@ _TRACES = (
 )
 _STEPS = (b"step by step", b"step-by-step")
 _STEPS_DENSE = ("一步一步", "逐步", "一步步")
-_CODE_MARKS = 3
+_CODE_WORDS = frozenset(
+    b"def elif const var func fn void int printf println cout struct null lambda async await console self str"
+    b" len bool return import function foreach enum endif varchar groupby".split()
+)
+_CODE_SIGNS = 3
 
 
 def _table(high: bool) -> bytes:
@@ -42,14 +46,16 @@ _WITH_HIGH, _WITHOUT_HIGH = _table(True), _table(False)
 
 class Scan(NamedTuple):
     """`text` is head and tail in lower case, `chars` the whole prompt's length in characters; `words` and
-    `dense` are cut to their ends. `marks` are the bits of `marks.find`. `newlines` and `numbers` count within
-    the text; `asks_last` says that it ends in a question mark."""
+    `dense` are cut to their ends. `marks` are the bits of `marks.find`, `code_signs` counts different marks
+    and words of code; `newlines` and `numbers` count within the text. `asks_last` says that it ends in a
+    question mark."""
 
     text: str
     chars: int
     words: list[bytes]
     dense: str
     marks: int
+    code_signs: int
     newlines: int
     numbers: int
     fence: bool
@@ -61,13 +67,8 @@ class Scan(NamedTuple):
     colon: bool
 
     @property
-    def code_marks(self) -> int:
-        """How many different marks of code there are."""
-        return (self.marks & marks.CODE).bit_count()
-
-    @property
     def has_code(self) -> bool:
-        return self.fence or self.trace or self.code_marks >= _CODE_MARKS
+        return self.fence or self.trace or self.code_signs >= _CODE_SIGNS
 
 
 def scan(prompt: str) -> Scan:
@@ -90,6 +91,7 @@ def scan(prompt: str) -> Scan:
         words=words,
         dense=dense,
         marks=found,
+        code_signs=_code_signs(found, words),
         newlines=newlines,
         numbers=blanked.count(b" 0") + blanked.startswith(b"0"),
         fence=bool(found & marks.FENCE) and b"```" in raw,
@@ -100,6 +102,12 @@ def scan(prompt: str) -> Scan:
         quote=bool(found & marks.QUOTE) or (dense != "" and "「" in text),
         colon=bool(found & marks.COLON) or (dense != "" and "：" in text),
     )
+
+
+def _code_signs(found: int, words: list[bytes]) -> int:
+    if not found & marks.MAYBE_CODE:
+        return 0
+    return (found & marks.CODE).bit_count() + len(_CODE_WORDS.intersection(words))
 
 
 def _dense(text: str) -> str:
