@@ -1,5 +1,6 @@
 """What the router looks at in a request. Pure; of a long prompt only head and tail are scanned."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,6 +11,8 @@ from laya_desktop.engine.routing.scan import Scan, scan
 LIGHT_CHARS = 1200
 """A prompt longer than this is never light, whatever it asks for."""
 
+_KANA = re.compile("[\u3040-\u30ff]")
+_HANGUL = re.compile("[\uac00-\ud7af]")
 _SAMPLE_CHARS = 256
 _TOKENS_PER_CHAR = 0.25
 _TOKENS_PER_EXTRA_BYTE = 0.22
@@ -119,10 +122,9 @@ def _script(found: Scan) -> str:
         return "latin"
     if found.dense:
         # Japanese mixes kana with Chinese characters, so that a single kana decides.
-        sample = found.dense[:64]
-        if any("\u3040" <= char <= "\u30ff" for char in sample):
+        if _KANA.search(found.dense):
             return "kana"
-        return "hangul" if any("\uac00" <= char <= "\ud7af" for char in sample) else "han"
+        return "hangul" if _HANGUL.search(found.dense) else "han"
     for char in found.text[:_SAMPLE_CHARS]:
         if "\u0400" <= char <= "\u052f":
             return "cyrillic"

@@ -121,17 +121,23 @@ class Intent(NamedTuple):
 
 
 def tokens(scan: Scan) -> Iterable[Hashable]:
-    """What may have a row of its own: words, neighbouring words at the ends, characters and their pairs."""
+    """What may have a row of its own: words, neighbouring words at the ends, pairs of dense characters."""
     found = scan.words
     ends = found
     if len(found) > _PAIRS_HEAD + _PAIRS_TAIL:
         ends = found[:_PAIRS_HEAD] + found[-_PAIRS_TAIL:]
     dense = scan.dense
-    if not dense:
-        return dict.fromkeys(chain(found, zip([b"^", *ends], ends, strict=False)))
     return dict.fromkeys(
-        chain(found, zip([b"^", *ends], ends, strict=False), dense, map(str.__add__, dense, dense[1:]))
+        chain(found, zip([b"^", *ends], ends, strict=False), map(str.__add__, dense, dense[1:]))
     )
+
+
+def opening(scan: Scan) -> Iterable[Hashable]:
+    """Words, dense characters and their pairs at the start, of which only the groups are looked at."""
+    if not scan.dense:
+        return scan.words[:_OPENING_WORDS]
+    head = scan.dense[: _OPENING_CHARS + 1]
+    return chain(scan.words[:_OPENING_WORDS], head, map(str.__add__, head, head[1:]))
 
 
 class Model:
@@ -164,17 +170,10 @@ class Model:
         """Rows of the facts and of the tokens of a prompt."""
         lexical = np.fromiter(filter(None, map(self._row, tokens(scan))), np.intp)
         anywhere = int(np.bitwise_or.reduce(self._masks.take(lexical)))
-        opening = 0
-        for mask in filter(None, map(self._mask, _opening(scan))):
-            opening |= mask
-        return _facts(scan, opening | anywhere << _GROUPS), lexical
-
-
-def _opening(scan: Scan) -> Iterable[Hashable]:
-    if not scan.dense:
-        return scan.words[:_OPENING_WORDS]
-    head = scan.dense[: _OPENING_CHARS + 1]
-    return chain(scan.words[:_OPENING_WORDS], head, map(str.__add__, head, head[1:]))
+        groups = anywhere << _GROUPS
+        for mask in filter(None, map(self._mask, opening(scan))):
+            groups |= mask
+        return _facts(scan, groups), lexical
 
 
 def _facts(scan: Scan, groups: int) -> list[int]:

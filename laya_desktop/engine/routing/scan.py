@@ -1,7 +1,7 @@
 """One pass over a prompt, bounded: what costs anything looks at its head and tail only.
 
 Words of scripts with blanks become bytes with every digit folded to 0 ("350 km" is ``000 km``); scripts
-without (Chinese, Japanese, Korean) become text of which the reader takes characters and pairs.
+without (Chinese, Japanese, Korean) become text of which the reader takes pairs of characters.
 """
 
 import re
@@ -11,7 +11,7 @@ from laya_desktop.engine.routing import marks
 
 HEAD_CHARS = 512
 TAIL_CHARS = 512
-_DENSE_HEAD, _DENSE_TAIL = 96, 64
+_DENSE_HEAD, _DENSE_TAIL = 80, 48
 _WORDS_HEAD, _WORDS_TAIL = 80, 48
 
 _DENSE = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
