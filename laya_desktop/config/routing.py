@@ -56,7 +56,9 @@ class Condition(Section):
     any: Conditions | None = setting(None, "At least one of these conditions holds.", "live")
     all: Conditions | None = setting(None, "All of these conditions hold.", "live")
     not_: Conditions | None = setting(None, "None of these conditions holds.", "live", alias="not")
-    task: Literal["chat", "code", "reasoning"] | None = setting(None, "What the prompt asks for.", "live")
+    task: Literal["chat", "code", "reasoning", "writing", "translation"] | None = setting(
+        None, "What the prompt asks for.", "live"
+    )
     keywords_any: Keywords | None = setting(
         None, "The prompt contains one of these words; upper and lower case are the same.", "live"
     )

@@ -103,10 +103,11 @@ class Router:
                 allowed = [model for model in usable if model.name in targets]
                 if allowed:
                     strategy = rule.use.strategy or self._config.strategy
-                    chosen = self._pick(allowed, strategy, features.task)
+                    chosen = self._pick(allowed, strategy, features)
                     return chosen.name, rule.name, f"Rule '{rule.name}' matches."
-        chosen = self._pick(usable, self._config.strategy, features.task)
-        return chosen.name, f"task:{features.task}", _REASONS[features.task]
+        chosen = self._pick(usable, self._config.strategy, features)
+        reason = _REASONS[features.task] if features.task != "chat" or features.light else _UNSURE
+        return chosen.name, f"task:{features.task}", reason
 
     def _targets(self, rule: Rule) -> frozenset[str]:
         """Registered names of the models that a rule sends to."""
@@ -117,14 +118,15 @@ class Router:
     def _registered(self, names: Sequence[str]) -> list[str]:
         return [found for name in names if (found := self._names.get(name)) is not None]
 
-    def _pick(self, models: Sequence[ModelStatus], strategy: Strategy, task: str) -> ModelStatus:
+    def _pick(self, models: Sequence[ModelStatus], strategy: Strategy, features: Features) -> ModelStatus:
         """By priority alone, or the smallest model that the task allows: light prompts go to the smallest,
-        code to the smallest code model if there is one, everything else to the largest."""
+        code to the smallest code model if there is one, everything else to the largest, which is the safe
+        choice where the task is not sure."""
         if strategy is Strategy.PRIORITY:
             return min(models, key=self._priority)
-        if task == "chat":
+        if features.light:
             return min(models, key=lambda model: (_size(model, _NO_SIZE), self._priority(model)))
-        coders = [model for model in models if task == "code" and self._writes_code(model)]
+        coders = [model for model in models if features.task == "code" and self._writes_code(model)]
         if coders:
             return min(coders, key=lambda model: (_size(model, _NO_SIZE), self._priority(model)))
         return max(models, key=lambda model: (_size(model, 0), -self._priority(model)))
@@ -148,7 +150,10 @@ _REASONS = {
     "chat": "A light prompt goes to the smallest model.",
     "code": "Code goes to the smallest code model, or to the largest model.",
     "reasoning": "A demanding prompt goes to the largest model.",
+    "writing": "Writing goes to the largest model.",
+    "translation": "Translation goes to the largest model.",
 }
+_UNSURE = "It looks like chat, but that is not sure or the prompt is long, so the largest model answers."
 
 
 def _size(model: ModelStatus, unknown: int) -> int:
