@@ -1,8 +1,8 @@
 """Events. Request events go to the one who submitted the request; engine events to every subscriber.
 
 A request's events come in this order: `Routed`, any number of `Queued` and `Loading`, then `Accepted`,
-`Prefill`*, `Delta`*, and exactly one terminal event (`Finished`, `Failed` or `Cancelled`) at any point. When a
-fallback takes over, which happens before the first `Delta` only, the order begins again with `Routed`.
+`Prefill`*, `Delta`*, and exactly one terminal event (`Finished`, `Failed` or `Cancelled`) at any point. When
+a fallback takes over, which happens before the first `Delta` only, the order begins again with `Routed`.
 """
 
 from enum import StrEnum

@@ -28,7 +28,7 @@ from laya_desktop.core.events import (
     RequestEvent,
 )
 from laya_desktop.core.paths import Paths
-from laya_desktop.core.types import ChatRequest
+from laya_desktop.core.types import ChatRequest, Decision, Explanation
 from laya_desktop.engine.engine import Engine
 from laya_desktop.engine.executor import ExecutorFactory, create_executor
 
@@ -163,6 +163,14 @@ class EngineHandle:
                     return
         finally:
             self.cancel(request.id)
+
+    def route(self, request: ChatRequest) -> "Future[Decision]":
+        """Decide which model would answer, without running the request; the future raises LayaError."""
+        return self._run_engine(lambda engine: engine.route(request))
+
+    def explain(self, request: ChatRequest) -> "Future[Explanation]":
+        """The same decision with everything that led to it."""
+        return self._run_engine(lambda engine: engine.explain(request))
 
     def load(self, model: str) -> "Future[None]":
         """Warm a model; the future raises LayaError if that fails."""

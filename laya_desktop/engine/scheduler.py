@@ -87,6 +87,11 @@ class Scheduler:
     def waiting(self) -> int:
         return len(self._waiting)
 
+    def waiting_for(self, model: str) -> int:
+        """Requests in a model's queue."""
+        lane = self._lanes.get(model)
+        return lane.waiting if lane else 0
+
     def submit(
         self,
         request_id: str,

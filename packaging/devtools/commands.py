@@ -14,7 +14,9 @@ from devtools.layout import ROOT, child_environ
 
 SMOKE_TIMEOUT_S = 300
 REBUILD = "--rebuild-engine"
-LINT_IMPORTS = "from importlinter.cli import lint_imports_command; lint_imports_command(['--no-logo', '--no-cache'])"
+LINT_IMPORTS = (
+    "from importlinter.cli import lint_imports_command; lint_imports_command(['--no-logo', '--no-cache'])"
+)
 MODELS_FOLDER = "from laya_desktop.core.paths import Paths; print(Paths.default().models)"
 
 
