@@ -4,11 +4,12 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from types import TracebackType
+from typing import TYPE_CHECKING
 
-from laya_desktop.config.schema import Config
+from laya_desktop.config.schema import Config, ModelEntry
 from laya_desktop.config.store import ConfigStore
 from laya_desktop.core.errors import ErrorCode, ErrorInfo, LayaError
 from laya_desktop.core.events import (
@@ -33,28 +34,21 @@ from laya_desktop.engine import memory
 from laya_desktop.engine.executor import Executor, ExecutorFactory
 from laya_desktop.engine.history import Decided, HistoryFile
 from laya_desktop.engine.names import ModelNames
+from laya_desktop.engine.retry import TRY_ANOTHER
 from laya_desktop.engine.routing.conversations import Conversations
-from laya_desktop.engine.routing.router import Router, Situation
+from laya_desktop.engine.routing.situation import Situation
 from laya_desktop.engine.scheduler import Limits, Scheduler
 from laya_desktop.engine.starter import starter_models
 from laya_desktop.engine.ticket import Ticket
+
+if TYPE_CHECKING:
+    from laya_desktop.engine.routing.router import Router
 
 log = logging.getLogger(__name__)
 
 _WATCH_INTERVAL_S = 1.0
 _PLACES_DELAY_S = 0.1
 _SAVE_INTERVAL_S = 30.0
-_FEW_RULES = 20
-
-_TRY_ANOTHER = {
-    ErrorCode.MODEL_LOAD_FAILED,
-    ErrorCode.MODEL_FILE_MISSING,
-    ErrorCode.BACKEND_MISSING,
-    ErrorCode.INSUFFICIENT_MEMORY,
-    ErrorCode.WORKER_CRASHED,
-    ErrorCode.CHAT_TEMPLATE_ERROR,
-}
-"""Failures of one model before its first token that another model may not have."""
 
 
 class Engine:
@@ -76,7 +70,7 @@ class Engine:
         self._history_file = HistoryFile(paths.history)
         self._history = self._history_file.history
         self._conversations = Conversations()
-        self._router = Router(store.config.router, (), self._history, self._conversations)
+        self._router: Router
         self._tickets: dict[str, Ticket] = {}
         self._models: dict[str, ModelStatus] = {}
         self._states: dict[str, ModelState] = {}
@@ -246,7 +240,7 @@ class Engine:
     def _fall_back(self, ticket: Ticket, error: ErrorInfo) -> bool:
         """Queue the request for the next fallback model. Only for requests that left the choice to us."""
         ticket.tried.append(ticket.decision.model)
-        if ticket.ended or ticket.request.model != AUTO_MODEL or error.code not in _TRY_ANOTHER:
+        if ticket.ended or ticket.request.model != AUTO_MODEL or error.code not in TRY_ANOTHER:
             return False
         decision = self._router.fall_back(ticket.decision, ticket.tried, self._situation(), error)
         if decision is None:
@@ -330,9 +324,7 @@ class Engine:
     async def _apply_config(self) -> None:
         config = self._store.config
         entries = config.models or starter_models(self._paths)
-        context = config.executor.stream_buffer
-        router = partial(Router, config.router, entries, self._history, self._conversations, context)
-        self._router = await asyncio.to_thread(router) if len(config.router.rules) > _FEW_RULES else router()
+        self._router = await asyncio.to_thread(self._make_router, config, entries)
         self._scheduler.limits = _limits(config)
         self._names = ModelNames(entries)
         self._executor.apply(entries, config.executor, config.scheduler.load_timeout_s)
@@ -341,6 +333,13 @@ class Engine:
         self._publish(ModelsChanged(models=statuses))
         self._publish(ConfigApplied())
         self._pump()
+
+    def _make_router(self, config: Config, entries: Sequence[ModelEntry]) -> "Router":
+        """Imports numpy: in a pool thread, when the window is there. Compiles the rules. Blocks."""
+        from laya_desktop.engine.routing.router import Router
+
+        context = config.executor.stream_buffer
+        return Router(config.router, entries, self._history, self._conversations, context)
 
     def _report_config_problems(self) -> None:
         if self._store.problems:

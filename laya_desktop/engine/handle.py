@@ -63,8 +63,8 @@ class EngineHandle:
         self._memory: MemorySample | None = None
 
     def start(self) -> None:
-        """Start the engine thread; blocks until its loop runs (milliseconds). Raises LayaError if another
-        process runs an engine on the same data folder."""
+        """Start the engine thread; blocks until it takes requests (a fifth of a second). Raises LayaError if
+        another process runs an engine on the same data folder."""
         self._paths.create()
         try:
             self._lock.acquire(blocking=False)
@@ -223,10 +223,11 @@ class EngineHandle:
 
     async def _live(self, ready: threading.Event) -> None:
         self._stopping = asyncio.Event()
-        self._engine = Engine(self._store, self._paths, self._publish, self._executor_factory)
         self._loop = asyncio.get_running_loop()
         try:
-            async with self._engine:
+            engine = Engine(self._store, self._paths, self._publish, self._executor_factory)
+            async with engine:
+                self._engine = engine
                 ready.set()
                 await self._stopping.wait()
         finally:

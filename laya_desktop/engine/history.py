@@ -9,12 +9,15 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from laya_desktop.config.store import replace_file
 from laya_desktop.core.types import Decision, Timings, Usage
-from laya_desktop.engine.routing.features import Features
+
+if TYPE_CHECKING:
+    from laya_desktop.engine.routing.features import Features
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +62,7 @@ class Decided:
 
     at: float
     request_id: str
-    features: Features
+    features: "Features"
     decision: Decision
 
 

@@ -22,7 +22,7 @@ own.
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import msgspec
@@ -45,10 +45,12 @@ from laya_desktop.engine.history import History
 from laya_desktop.engine.names import ModelNames
 from laya_desktop.engine.routing import cards as known
 from laya_desktop.engine.routing import features as seen
+from laya_desktop.engine.routing import intent
 from laya_desktop.engine.routing.cards import Card
 from laya_desktop.engine.routing.conversations import Answered, Conversations
 from laya_desktop.engine.routing.features import Features
 from laya_desktop.engine.routing.rules import Rules
+from laya_desktop.engine.routing.situation import Situation
 from laya_desktop.engine.routing.strategies import Load, Option, choose, predicted_s
 
 log = logging.getLogger(__name__)
@@ -56,17 +58,6 @@ log = logging.getLogger(__name__)
 FOLLOW_UP_CHARS = 240
 LEAVE = 0.8
 _SLOW_S = 0.2
-
-
-@dataclass(frozen=True, slots=True)
-class Situation:
-    """What there is to choose from. `models` in config order, by name; `waiting` tells the length of a
-    model's queue; `now` is wall-clock seconds, as in `ModelStatus.retry_at`."""
-
-    models: Mapping[str, ModelStatus]
-    now: float
-    waiting: Callable[[str], int] = lambda model: 0
-    memory_low: bool = False
 
 
 class _Choice(NamedTuple):
@@ -83,7 +74,7 @@ class _Choice(NamedTuple):
 
 
 class Router:
-    """Owned by the engine thread; with many rules, make it in another one."""
+    """Owned by the engine thread, but made in another one: that takes tens of milliseconds."""
 
     def __init__(
         self,
@@ -103,6 +94,7 @@ class Router:
         # Rules and fallbacks may use aliases; the models of a decision go by their registered names.
         self._fallbacks = [name for alias in config.fallback_models if (name := self._names.get(alias))]
         self._rules = Rules(config.rules, self._names, lambda tag: {e.name for e in entries if tag in e.tags})
+        intent.model()  # read now, not during the first decision
         self._cards: dict[str, tuple[ModelInfo | None, LoadedInfo | None, Card]] = {}
 
     def decide(self, request: ChatRequest, situation: Situation) -> tuple[Decision, Features | None]:

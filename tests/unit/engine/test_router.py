@@ -12,7 +12,8 @@ from laya_desktop.core.types import ChatRequest, Message, ModelInfo, ModelState,
 from laya_desktop.engine.history import History
 from laya_desktop.engine.routing.conversations import Conversations
 from laya_desktop.engine.routing.features import extract
-from laya_desktop.engine.routing.router import Router, Situation
+from laya_desktop.engine.routing.router import Router
+from laya_desktop.engine.routing.situation import Situation
 
 NOW = 1_000_000.0
 SIZES = {"small": 500, "coder-7b": 5000, "large": 8000}
