@@ -45,9 +45,8 @@ def test_conditions_that_exclude_each_other(when: str) -> None:
 )
 def test_a_rule_behind_one_that_takes_the_same_prompts(first: str, second: str) -> None:
     notes = _notes(f"name: one, when: {first}", f"name: two, when: {second}")
-    assert notes == [
-        "config.yaml:5: router.rules[1]: the rule 'two' never decides: 'one' before it takes every such prompt."
-    ]
+    sentence = "the rule 'two' never decides: 'one' before it takes every such prompt."
+    assert notes == [f"config.yaml:5: router.rules[1]: {sentence}"]
 
 
 def test_everything_behind_a_rule_without_condition() -> None:
