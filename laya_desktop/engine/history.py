@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -35,6 +35,8 @@ _LOAD_S = 0.5
 _COMPLETION_TOKENS = 200.0
 _UNKNOWN_SIZE = 4 << 30
 
+_NOTHING = (0, None)
+
 
 class Speeds(msgspec.Struct, frozen=True, kw_only=True):
     """Of one model whose files have `size_bytes`. `prefill` and `decode` in tokens per second of one stream,
@@ -47,7 +49,7 @@ class Speeds(msgspec.Struct, frozen=True, kw_only=True):
     completion: float | None = None
 
 
-class Expected(msgspec.Struct, frozen=True):
+class Expected(NamedTuple):
     """The same with a value for everything."""
 
     prefill: float
@@ -73,7 +75,7 @@ class History:
         self.decisions: deque[Decided] = deque(maxlen=DECISIONS)
         self.is_dirty = False
         self._speeds: dict[str, Speeds] = {}
-        self._expected: dict[tuple[str, int], Expected] = {}
+        self._expected: dict[str, tuple[int, Expected]] = {}
         self._turns: dict[str, int] = {}
         self._turn = 0
 
@@ -101,9 +103,10 @@ class History:
     def expected(self, model: str, size_bytes: int) -> Expected:
         """What to expect of a model; where it was not measured, what its size suggests beside the models
         that were measured on this machine."""
-        found = self._expected.get((model, size_bytes))
-        if found is None:
-            found = self._expected[model, size_bytes] = self._estimate(model, size_bytes)
+        size, found = self._expected.get(model, _NOTHING)
+        if found is None or size != size_bytes:
+            found = self._estimate(model, size_bytes)
+            self._expected[model] = size_bytes, found
         return found
 
     def _estimate(self, model: str, size_bytes: int) -> Expected:

@@ -209,9 +209,9 @@ class Router:
         best, scores = choose(strategy, options, _load(request, features), self._history)
         if previous is not None and best.name != previous.model:
             reason = f"{reason} {previous.model} answered before."
-        out = dict.fromkeys(usable.keys() - {card.name for card in cards}, why_not)
-        found = {option.name: score for option, score in zip(options, scores, strict=True)}
-        return _Choice(best.name, name, reason, excluded | out, strategy, found, index)
+        found = dict(zip([option.name for option in options], scores, strict=True))
+        excluded |= dict.fromkeys(usable.keys() - found.keys(), why_not)
+        return _Choice(best.name, name, reason, excluded, strategy, found, index)
 
     def _usable(self, features: Features, situation: Situation) -> tuple[dict[str, Card], dict[str, str]]:
         """The cards of the models that can answer, and why the others cannot."""
@@ -243,13 +243,13 @@ class Router:
         models, waiting = situation.models, situation.waiting
         return [
             Option(
-                name=card.name,
-                status=models[card.name],
-                priority=card.priority,
-                size=card.size,
-                slots=card.slots,
-                waiting=waiting(card.name),
-                cached=previous.tokens if previous and previous.model == card.name else 0,
+                card.name,
+                models[card.name],
+                card.priority,
+                card.size,
+                card.slots,
+                waiting(card.name),
+                previous.tokens if previous and previous.model == card.name else 0,
             )
             for card in cards
         ]

@@ -1,5 +1,6 @@
 """The user's rules, compiled into one function: a thousand of them cost tens of microseconds."""
 
+import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -76,9 +77,26 @@ class Rules:
         if self._source.use_grams:
             used += "    grams = find_grams(text)\n"
         source = f"def rules(f, models, memory_low, {argument}):\n{used}{body}"
-        scope: dict[str, Any] = {**self._source.constants, "find_grams": grams}
-        exec(compile(source, "<rules>", "exec"), scope)  # constants go by name: nothing typed is in it
+        constants = self._source.constants
+        tree = ast.fix_missing_locations(_Embedding(constants).visit(ast.parse(source)))
+        scope: dict[str, Any] = {**constants, "find_grams": grams}
+        exec(compile(tree, "<rules>", "exec"), scope)
         return scope["rules"]
+
+
+class _Embedding(ast.NodeTransformer):
+    """Puts plain constants in the place of their names: they are reached faster than globals. They never were
+    source, so that nothing in them is read as such."""
+
+    def __init__(self, constants: Mapping[str, object]) -> None:
+        self._constants = constants
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        value = self._constants.get(node.id)
+        return ast.Constant(value) if type(value) in _PLAIN else node  # type: ignore[arg-type]
+
+
+_PLAIN = (str, int, float, bool, frozenset)
 
 
 def _names_words(condition: Condition) -> bool:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from laya_desktop.config.schema import Strategy
 from laya_desktop.core.events import ModelStatus
 from laya_desktop.core.types import ModelState
-from laya_desktop.engine.history import Expected, History
+from laya_desktop.engine.history import History
 
 _SHARE = 0.5
 """Part of a stream's time that each further stream of the same model adds to it."""
@@ -41,24 +41,23 @@ Score = Callable[[Option, Load, History], float]
 def predicted_s(option: Option, load: Load, history: History) -> float:
     """Seconds until the whole answer is there: waiting for a slot, loading, reading what is new of the
     prompt, writing."""
-    speeds = history.expected(option.name, option.size)
-    streams = option.status.streams
-    length = speeds.completion if load.limit is None else min(speeds.completion, load.limit)
-    writing = length / speeds.decode * (1 + _SHARE * min(streams, option.slots - 1))
-    reading = max(0, load.tokens - option.cached) / speeds.prefill
-    ahead = option.waiting + max(0, streams - option.slots + 1)
-    queue = ahead * speeds.completion / speeds.decode / option.slots
-    return queue + _loading_s(option.status, speeds) + reading + writing
+    _, status, _, size, slots, waiting, cached = option
+    prefill, decode, load_s, completion = history.expected(status.name, size)
+    tokens, limit = load
+    state, streams = status.state, status.streams
+    length = completion if limit is None or completion < limit else limit
+    seconds = length / decode
+    if streams or waiting:
+        seconds *= 1 + _SHARE * min(streams, slots - 1)
+        seconds += (waiting + max(0, streams - slots + 1)) * completion / decode / slots
+    if state is not _WARM and state is not _BUSY:
+        seconds += load_s * (1 - (status.progress or 0.0))
+    if tokens > cached:
+        seconds += (tokens - cached) / prefill
+    return seconds
 
 
-def _loading_s(status: ModelStatus, speeds: Expected) -> float:
-    match status.state:
-        case ModelState.WARM | ModelState.BUSY:
-            return 0.0
-        case ModelState.LOADING:
-            return speeds.load_s * (1 - (status.progress or 0.0))
-    return speeds.load_s
-
+_WARM, _BUSY = ModelState.WARM, ModelState.BUSY
 
 STRATEGIES: dict[Strategy, Score] = {
     Strategy.MIN_LATENCY: predicted_s,
@@ -75,5 +74,6 @@ def choose(
     """The best of at least one option, and the scores of all."""
     score = STRATEGIES[strategy]
     scores = [score(option, load, history) for option in options]
-    best = min(zip(scores, options, strict=True), key=lambda pair: (pair[0], pair[1].priority, pair[1].size))
-    return best[1], scores
+    least = min(scores)
+    best = [option for option, own in zip(options, scores, strict=True) if own == least]
+    return min(best, key=lambda option: (option.priority, option.size)), scores
