@@ -14,6 +14,7 @@ TRY_ANOTHER = {
     ErrorCode.INSUFFICIENT_MEMORY,
     ErrorCode.WORKER_CRASHED,
     ErrorCode.CHAT_TEMPLATE_ERROR,
+    ErrorCode.CONTEXT_LENGTH_EXCEEDED,
 }
 """Failures of one model before its first token that another model may not have."""
 

@@ -143,14 +143,16 @@ class Router:
     def fall_back(
         self, failed: Decision, tried: Sequence[str], situation: Situation, error: ErrorInfo
     ) -> Decision | None:
-        """The next model of `router.fallback_models` that was not tried, or None."""
+        """The next model of `router.fallback_models` that was not tried, or None. For a prompt that did not
+        fit it has a larger context."""
+        room = 0
+        if error.code is ErrorCode.CONTEXT_LENGTH_EXCEEDED and failed.model in situation.models:
+            room = self._card(situation.models[failed.model]).context
         for name in self._fallbacks:
             status = situation.models.get(name)
-            if (
-                status is None
-                or name in tried
-                or known.unusable(self._card(status), status, 0, situation.now)
-            ):
+            if status is None or name in tried:
+                continue
+            if known.unusable(self._card(status), status, room, situation.now):
                 continue
             reason = f"{failed.model} failed: {error.message}"
             return msgspec.structs.replace(failed, model=name, rule="fallback", reason=reason)

@@ -132,3 +132,17 @@ def test_a_long_prompt_is_scanned_at_its_ends_only() -> None:
     assert features.has_code
     assert features.chars > 100_000
     assert len(features.text) < 1100
+
+
+def test_a_prompt_that_did_not_fit_falls_back_to_a_larger_context_only() -> None:
+    entries = [
+        ModelEntry(name=name, path=f"/{name}.gguf", context_tokens=context)
+        for name, context in {"small": 2048, "coder-7b": 1024, "large": 4096}.items()
+    ]
+    router = _router(RouterConfig(fallback_models=("coder-7b", "large")), entries)
+    decision, _ = router.decide(_request("hello", model="small"), _situation())
+    failure = ErrorInfo(code=ErrorCode.CONTEXT_LENGTH_EXCEEDED, message="too long")
+    fallback = router.fall_back(decision, ["small"], _situation(), failure)
+    assert fallback is not None
+    assert fallback.model == "large"
+    assert router.fall_back(fallback, ["small", "large"], _situation(), failure) is None
