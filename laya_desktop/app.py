@@ -1,5 +1,7 @@
 """The composition root of the desktop app: the one module that knows every part."""
 
+import contextlib
+import logging
 import os
 import sys
 from pathlib import Path
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from laya_desktop.server.listener import Listener
     from laya_desktop.ui.services import ServerState
 
-_CLOSE_SERVER_S = 3.0
+_log = logging.getLogger(__name__)
 
 
 def main(config: Path | None = None, *, smoke: bool = False) -> int:
@@ -76,6 +78,8 @@ class DesktopApp:
             self._bridge, self._history, paths, config, self._state, SessionLog(self._bridge)
         )
         self._listener: Listener | None = None
+        self._address: tuple[str, int] | None = None
+        """Host and port that `_listener` was opened for, or that could not be opened."""
         self._opening = False
         self._exit_code = 0
         self.window = MainWindow(self._services)
@@ -132,39 +136,47 @@ class DesktopApp:
     # The server
 
     def _follow_config(self) -> None:
-        """A new config took effect: show its theme and language, start or stop the server."""
+        """A new config took effect: show its theme and language, start, move or stop the server."""
         from laya_desktop.ui import i18n, theme
 
-        config = self._bridge.config
-        ui = config.ui
+        ui = self._bridge.config.ui
         if ui.theme != self._shown.theme:
             theme.apply(self._app, ui.theme)
         if ui.language != self._shown.language:
             i18n.apply(self._app, ui.language)
         self._shown = ui
-        self._serve(config.server.enabled)
+        self._serve()
 
-    def _serve(self, wanted: bool, port: int | None = None) -> None:
+    def _wanted_address(self) -> tuple[str, int] | None:
+        """Where the config wants the server; None if it is off."""
+        server = self._bridge.config.server
+        return (server.host, server.port) if server.enabled else None
+
+    def _serve(self) -> None:
+        """Bring the server to where the config wants it. One that could not be opened is tried again."""
         from laya_desktop.ui.services import EngineState, ServerState
 
-        if self._state.engine is not EngineState.READY:
+        wanted = self._wanted_address()
+        if self._state.engine is not EngineState.READY or self._opening:
+            return  # `_server_opened` looks again
+        if wanted is not None and wanted == self._address and self._listener is not None:
             return
-        if not wanted:
-            self._close_server()
+        self._close_server()
+        if wanted is None:
             self._state.set_server(ServerState())
-        elif self._listener is None and not self._opening:
-            self._opening = True
-            self._bridge.background(lambda: self._open_server(port), self._server_opened, self._server_failed)
+            return
+        self._address, self._opening = wanted, True
+        self._bridge.background(
+            lambda: self._open_server(*wanted), self._server_opened, self._server_not_opened
+        )
 
-    def _open_server(self, port: int | None) -> "tuple[Listener | None, ServerState]":
+    def _open_server(self, host: str, port: int) -> "tuple[Listener | None, ServerState]":
         """Worker thread: importing the HTTP stack takes long."""
         from laya_desktop.server.listener import Listener, PortTakenError
         from laya_desktop.ui.services import ServerState
 
-        server = self._handle.config.server
-        opening = Listener.open(self._handle, server.host, server.port if port is None else port)
         try:
-            listener = self._handle.run(opening).result()
+            listener = self._handle.run(Listener.open(self._handle, host, port)).result()
         except PortTakenError as error:
             return None, ServerState(problem=error.info.message, free_port=error.free_port)
         return listener, ServerState(url=listener.url)
@@ -172,30 +184,48 @@ class DesktopApp:
     def _server_opened(self, opened: "tuple[Listener | None, ServerState]") -> None:
         self._opening = False
         self._listener, state = opened
-        self._state.set_server(state)
+        if self._wanted_address() == self._address:
+            self._state.set_server(state)
+        else:  # the config changed meanwhile
+            self._serve()
 
-    def _server_failed(self, error: "ErrorInfo") -> None:
+    def _server_not_opened(self, error: "ErrorInfo") -> None:
         from laya_desktop.ui.services import ServerState
 
-        self._opening = False
-        self._state.set_server(ServerState(problem=error.sentence()))
+        self._server_opened((None, ServerState(problem=_worded(error))))
 
     def _use_port(self, port: int) -> None:
         """Serve on another port from now on, also after the next start."""
-        self._bridge.set_config("server.port", port, self._server_failed)
-        self._serve(wanted=True, port=port)
+        self._bridge.set_config("server.port", port, self._port_refused)
+
+    def _port_refused(self, error: "ErrorInfo") -> None:
+        from laya_desktop.ui.services import ServerState
+
+        self._state.set_server(ServerState(problem=_worded(error)))
 
     def _close_server(self) -> None:
-        if self._listener is not None:
-            listener, self._listener = self._listener, None
-            self._handle.run(listener.close(grace_s=0.5))
+        """Stop listening. The engine's loop does it before anything that it is asked for later."""
+        listener, self._listener = self._listener, None
+        self._address = None
+        if listener is not None:
+            from laya_desktop.core.errors import LayaError
+
+            with contextlib.suppress(LayaError):  # an engine that is gone listens no more
+                self._handle.run(listener.close(grace_s=0.5))
 
     def _stop(self) -> None:
         """End everything; blocks until no process of ours is left."""
-        self._close_server()
-        self._history.close()
-        self._bridge.close()
-        self._handle.stop()
+        for step in (self._close_server, self._history.close, self._bridge.close, self._handle.stop):
+            try:
+                step()
+            except Exception:
+                _log.exception("a part of the app did not end cleanly")
+
+
+def _worded(error: "ErrorInfo") -> str:
+    from laya_desktop.ui import engine_text
+
+    return engine_text.error(error)
 
 
 def _application() -> "QApplication":

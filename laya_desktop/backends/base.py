@@ -14,13 +14,6 @@ from laya_desktop.core.events import WorkerEvent
 from laya_desktop.core.types import LoadedInfo, LoadSpec, Message, Sampling
 
 
-class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
-    """What a loaded model's cache and head can do."""
-
-    trim: bool
-    """The KV cache can drop a suffix, so that prompts with a common prefix reuse it."""
-
-
 class StreamEvent(msgspec.Struct, frozen=True, array_like=True):
     """An event of one stream, as it travels in a frame."""
 
@@ -34,9 +27,6 @@ class Backend(Protocol):
     def load(self, spec: LoadSpec, on_progress: Callable[[float], None]) -> LoadedInfo:
         """Load the model; `on_progress` gets 0…1. Raises LayaError with the reason."""
         ...
-
-    @property
-    def capabilities(self) -> Capabilities: ...
 
     def submit(self, request_id: str, messages: Sequence[Message], sampling: Sampling) -> None:
         """Queue a request; it joins at the next step. A request that cannot be served (template refuses it,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from laya_desktop.backends.base import Capabilities, StreamEvent
+from laya_desktop.backends.base import StreamEvent
 from laya_desktop.core.errors import ErrorCode, ErrorInfo, LayaError
 from laya_desktop.core.events import Accepted, Cancelled, Delta, Failed, Finished, FinishReason, Prefill
 from laya_desktop.core.types import LoadedInfo, LoadSpec, Message, Sampling, Timings, Usage
@@ -53,10 +53,6 @@ class FakeBackend:
         self._script = FakeScript()
         self._spec: LoadSpec | None = None
         self._streams: dict[str, _Stream] = {}
-
-    @property
-    def capabilities(self) -> Capabilities:
-        return Capabilities(trim=False)
 
     @property
     def has_work(self) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from laya_desktop.backends.base import Capabilities, StreamEvent
+from laya_desktop.backends.base import StreamEvent
 from laya_desktop.backends.common.chat_template import ChatTemplate
 from laya_desktop.backends.common.pacing import PrefillPace
 from laya_desktop.backends.common.slots import Slot, choose_slot
@@ -104,8 +104,8 @@ class GgufBackend:
         )
 
     def _warm_up(self) -> None:
-        """Compute two tokens, twice. It brings the weights into memory and shows the speed, whether the cache
-        can be trimmed, and whether this build runs on this processor (with one token it may seem to)."""
+        """Compute two tokens, twice. It brings the weights into memory and shows the speed, and whether this
+        build runs on this processor (with one token it may seem to)."""
         batch = self._model.batch
         for _ in range(2):
             started = time.perf_counter()
@@ -113,12 +113,7 @@ class GgufBackend:
             batch.add([0, 0], 0, 0, wanted=True)
             self._model.decode()
             self._pace = PrefillPace(2, time.perf_counter() - started)
-            self._capabilities = Capabilities(trim=self._model.trim(0, 1))
             self._model.forget(0)
-
-    @property
-    def capabilities(self) -> Capabilities:
-        return self._capabilities
 
     def submit(self, request_id: str, messages: Sequence[Message], sampling: Sampling) -> None:
         try:

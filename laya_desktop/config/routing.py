@@ -25,6 +25,8 @@ from laya_desktop.config.patterns import problem
 from laya_desktop.config.scalar import literal
 from laya_desktop.core.types import Caller
 
+_SCANNED = "the first and last 512 characters of the last user turn"
+
 
 class Strategy(StrEnum):
     """How the router chooses among models that could answer."""
@@ -77,22 +79,22 @@ class Condition(Section):
         None, "Whether the smallest model will do: surely chat, and short.", "live"
     )
     keywords_any: Keywords | None = setting(
-        None, "The prompt contains one of these words; upper and lower case are the same.", "live"
+        None, f"One of these words is in {_SCANNED}; upper and lower case are the same.", "live"
     )
     keywords_all: Keywords | None = setting(
-        None, "The prompt contains all of these words; upper and lower case are the same.", "live"
+        None, f"All of these words are in {_SCANNED}; upper and lower case are the same.", "live"
     )
     regex: Pattern | None = setting(
         None,
-        "A regular expression that is found in the prompt (in its first and last 512 characters).",
+        f"A regular expression that is found in {_SCANNED}.",
         "live",
     )
     min_chars: OptionalInteger = _at_least("Characters of the prompt")
     max_chars: OptionalInteger = _at_most("Characters of the prompt")
-    min_lines: OptionalInteger = _at_least("Lines at the beginning and the end of the prompt")
-    max_lines: OptionalInteger = _at_most("Lines at the beginning and the end of the prompt")
-    min_numbers: OptionalInteger = _at_least("Numbers in the prompt")
-    max_numbers: OptionalInteger = _at_most("Numbers in the prompt")
+    min_lines: OptionalInteger = _at_least(f"Lines in {_SCANNED}")
+    max_lines: OptionalInteger = _at_most(f"Lines in {_SCANNED}")
+    min_numbers: OptionalInteger = _at_least(f"Numbers in {_SCANNED}")
+    max_numbers: OptionalInteger = _at_most(f"Numbers in {_SCANNED}")
     min_tokens: OptionalInteger = _at_least("Estimated tokens of the prompt with its history")
     max_tokens: OptionalInteger = _at_most("Estimated tokens of the prompt with its history")
     min_messages: OptionalInteger = _at_least("Messages, those of the system and the model included")

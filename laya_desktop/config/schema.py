@@ -1,6 +1,6 @@
 """Every setting of ``config.yaml``: its type, bounds, default, meaning and how a change to it takes effect.
 
-The settings page and the reference in the docs are generated from this module. All models are immutable.
+A settings page and a reference can be generated from this module. All models are immutable.
 Each field carries two extras in its JSON schema:
 
 - ``apply``: ``live`` (takes effect at once), ``reload`` (the model is loaded again) or ``restart``.
@@ -105,7 +105,9 @@ class ModelEntry(Section):
         None, "Graphics memory that this model may use, in GB.", "reload", effective=False, gt=0, le=4096
     )
     gpu_layers: Layers = setting("auto", "Layers that run on the GPU; auto takes as many as fit.", "reload")
-    keep_in_memory: Switch = setting(False, "Never unloaded to make room, except in an emergency.", "live")
+    keep_in_memory: Switch = setting(
+        False, "Loaded when the app starts, and not unloaded for being idle.", "live"
+    )
     warmup: Switch = setting(False, "Load this model when the app starts.", "restart")
     idle_unload_s: OptionalNumber = setting(
         None,
@@ -264,9 +266,17 @@ class ServerConfig(Section):
 
     enabled: Switch = setting(True, "Whether the server runs.", "live")
     host: Annotated[Text, Field(min_length=1)] = setting(
-        "127.0.0.1", "Address to listen on; 127.0.0.1 is this computer only.", "restart"
+        "127.0.0.1",
+        "Address to listen on; 127.0.0.1 is this computer only. A running server keeps its address.",
+        "restart",
     )
-    port: Integer = setting(8080, "Port to listen on; 0 takes a free one.", "restart", ge=0, le=65_535)
+    port: Integer = setting(
+        8080,
+        "Port to listen on; 0 takes a free one. A running server keeps its port.",
+        "restart",
+        ge=0,
+        le=65_535,
+    )
     api_keys: Words = setting(
         (),
         "Keys of which clients must send one; none are needed if empty.",

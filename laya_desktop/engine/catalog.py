@@ -7,7 +7,7 @@ from pathlib import Path
 
 from laya_desktop.core.errors import ErrorCode, LayaError
 from laya_desktop.core.types import ModelInfo
-from laya_desktop.engine.gguf_header import GgufHeader, read_header
+from laya_desktop.engine.gguf_header import GgufHeader, read_header, unusable
 from laya_desktop.engine.gguf_tables import ARCHITECTURES, EMBEDDING_ARCHITECTURES
 
 _PART = re.compile(r"(?P<stem>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf", re.IGNORECASE)
@@ -43,14 +43,14 @@ def model_parts(path: str | Path) -> tuple[Path, ...]:
     """
     path = Path(path)
     if _RAW_PART.fullmatch(path.name):
-        raise _unusable(path, "it is a piece of a file", "Join the parts first: put them together in order.")
+        raise unusable(path, "it is a piece of a file", "Join the parts first: put them together in order.")
     match = _PART.fullmatch(path.name)
     if match is None:
         _check_file(path)
         return (path,)
     number, count = int(match["number"]), int(match["count"])
     if not 1 <= number <= count <= 1000:
-        raise _unusable(path, f"part {number} of {count} is impossible", "Restore the name that it had.")
+        raise unusable(path, f"part {number} of {count} is impossible", "Restore the name that it had.")
     parts = tuple(
         path.with_name(f"{match['stem']}-{index:05}-of-{count:05}{path.suffix}")
         for index in range(1, count + 1)
@@ -92,19 +92,19 @@ def _header(path: Path) -> GgufHeader:
 def _check_kind(path: Path, header: GgufHeader) -> None:
     architecture = header.architecture
     if not architecture:
-        raise _unusable(path, "it does not name its architecture")
+        raise unusable(path, "it does not name its architecture")
     if architecture not in ARCHITECTURES:
-        raise _unusable(
+        raise unusable(
             path,
             f"architecture '{architecture}' is not supported",
             "A newer version of this app may support it.",
         )
     if architecture == "clip":
-        raise _unusable(path, "it is a projector (mmproj) for images, not a language model")
+        raise unusable(path, "it is a projector (mmproj) for images, not a language model")
     if architecture in EMBEDDING_ARCHITECTURES or header.number(f"{architecture}.pooling_type"):
-        raise _unusable(path, "it is an embedding model, which cannot chat")
+        raise unusable(path, "it is an embedding model, which cannot chat")
     if header.number("split.count", 1) > 1 and not _PART.fullmatch(path.name):
-        raise _unusable(path, "it is one part of a split model", "Restore the names that the parts had.")
+        raise unusable(path, "it is one part of a split model", "Restore the names that the parts had.")
 
 
 def _reason(error: OSError) -> str:
@@ -119,7 +119,3 @@ def _missing(path: Path, cause: str) -> LayaError:
     return LayaError(
         ErrorCode.MODEL_FILE_MISSING, f"{path}: {cause}.", hint="Restore it or correct the path."
     )
-
-
-def _unusable(path: Path, cause: str, hint: str = "") -> LayaError:
-    return LayaError(ErrorCode.MODEL_LOAD_FAILED, f"{path.name}: {cause}.", hint=hint)

@@ -55,11 +55,9 @@ class Tensor:
 
 @dataclass(frozen=True)
 class GgufHeader:
-    """`metadata` leaves out arrays of more than 64 items; `lengths` has the length of every array."""
+    """`metadata` leaves out arrays of more than 64 items."""
 
-    version: int
     metadata: dict[str, Scalar | tuple[Scalar, ...]]
-    lengths: dict[str, int]
     tensors: tuple[Tensor, ...]
     data_start: int
     file_bytes: int
@@ -106,7 +104,7 @@ def read_header(path: Path) -> GgufHeader:
     with path.open("rb") as file:
         header = _read(file, path)
     if header.missing_bytes:
-        raise _failure(path, f"truncated: {header.missing_bytes:,} bytes missing", "Download it again.")
+        raise unusable(path, f"truncated: {header.missing_bytes:,} bytes missing", "Download it again.")
     return header
 
 
@@ -131,13 +129,13 @@ def _read(file: BinaryIO, path: Path) -> GgufHeader:
         if size <= window:
             break
     if needed > size:
-        raise _failure(path, f"truncated: at least {needed - size:,} bytes missing", "Download it again.")
-    raise _failure(path, f"its header is larger than {_WINDOWS[-1] // 1_000_000} MB")
+        raise unusable(path, f"truncated: at least {needed - size:,} bytes missing", "Download it again.")
+    raise unusable(path, f"its header is larger than {_WINDOWS[-1] // 1_000_000} MB")
 
 
 def _check_magic(data: bytes, path: Path) -> None:
     if not data:
-        raise _failure(path, "the file is empty", "Download it again.")
+        raise unusable(path, "the file is empty", "Download it again.")
     if data[:4] == b"GGUF"[: len(data)]:
         return
     start = data[:512].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
@@ -148,10 +146,11 @@ def _check_magic(data: bytes, path: Path) -> None:
         cause, hint = "not a GGUF file: it is a Git LFS pointer", "Fetch the file itself with 'git lfs pull'."
     elif data[:4] in (b"GGML", b"lmgg", b"tjgg", b"fmgg"):
         cause, hint = "not a GGUF file: it has the older GGML format", "Convert it, or download a GGUF file."
-    raise _failure(path, cause, hint)
+    raise unusable(path, cause, hint)
 
 
-def _failure(path: Path, cause: str, hint: str = "") -> LayaError:
+def unusable(path: Path, cause: str, hint: str = "") -> LayaError:
+    """The error for a file that is there, but is no model that can be loaded."""
     return LayaError(ErrorCode.MODEL_LOAD_FAILED, f"{path.name}: {cause}.", hint=hint)
 
 
@@ -165,10 +164,10 @@ class _Parser:
     _at: int = 4
     _skipped: int = 0
     _metadata: dict[str, Scalar | tuple[Scalar, ...]] = field(default_factory=dict)
-    _lengths: dict[str, int] = field(default_factory=dict)
+    _keys: set[str] = field(default_factory=set)
 
     def header(self) -> GgufHeader:
-        version = self._version()
+        self._check_version()
         if len(self._data) < _HEADER_SIZE:
             raise _EndOfWindowError(_HEADER_SIZE)
         tensor_count, pair_count = self._u64(), self._u64()
@@ -183,21 +182,21 @@ class _Parser:
         if not isinstance(alignment, int) or alignment <= 0 or alignment & (alignment - 1):
             self._fail(f"bad alignment ({alignment})")
         start = -(-self._at // alignment) * alignment
-        return GgufHeader(version, self._metadata, self._lengths, tensors, start, self._file_bytes)
+        return GgufHeader(self._metadata, tensors, start, self._file_bytes)
 
-    def _version(self) -> int:
+    def _check_version(self) -> None:
         version = self._u32()
         swapped = int.from_bytes(version.to_bytes(4, "little"), "big")
         if version not in _VERSIONS and swapped in (1, *_VERSIONS):
             self._fail("it is a big-endian file, which is not supported")
         if version not in _VERSIONS:
             self._fail(f"GGUF version {version} is not supported")
-        return version
 
     def _pair(self) -> None:
         key = self._key()
-        if key in self._metadata or key in self._lengths:
+        if key in self._keys:
             self._fail(f"the key '{key}' appears twice")
+        self._keys.add(key)
         kind = self._u32()
         if kind == _ARRAY:
             self._array(key)
@@ -234,7 +233,6 @@ class _Parser:
         item_bytes = 8 if kind == _STRING else struct.calcsize(_SCALARS[kind])
         if length > _WINDOWS[-1] // item_bytes:
             self._fail(f"bad length of an array ({length:,} items)")
-        self._lengths[key] = length
         if length <= _MAX_KEPT:
             self._metadata[key] = tuple(self._value(kind) for _ in range(length))
         elif kind == _STRING:
@@ -293,4 +291,4 @@ class _Parser:
         return start
 
     def _fail(self, cause: str) -> NoReturn:
-        raise _failure(self._path, cause)
+        raise unusable(self._path, cause)

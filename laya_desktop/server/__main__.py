@@ -50,7 +50,7 @@ def _parse(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--config", type=Path, help="config file; the user's own if absent")
     parser.add_argument("--host", help="address to listen on; server.host if absent")
     parser.add_argument(
-        "--port", type=int, help="port to listen on, 0 takes a free one; server.port if absent"
+        "--port", type=_port, help="port to listen on, 0 takes a free one; server.port if absent"
     )
     return parser.parse_args(argv)
 

@@ -3,7 +3,6 @@
 import time
 from http import HTTPStatus
 
-import msgspec
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -19,6 +18,7 @@ from laya_desktop.server.chat import ChatCompletions
 from laya_desktop.server.errors import ApiError
 from laya_desktop.server.models import resolve, served_names
 from laya_desktop.server.openai_api import model_object
+from laya_desktop.server.responses import error_response, json_response
 from laya_desktop.server.security import Gate
 
 
@@ -27,14 +27,14 @@ def build_app(handle: EngineHandle) -> Starlette:
     created = int(time.time())
 
     async def health(request: Request) -> Response:
-        return _json({"status": "ok", "app": "laya-desktop", "version": __version__})
+        return json_response({"status": "ok", "app": "laya-desktop", "version": __version__})
 
     async def models(request: Request) -> Response:
         names = [*served_names(handle), AUTO_MODEL]
-        return _json({"object": "list", "data": [model_object(name, created) for name in names]})
+        return json_response({"object": "list", "data": [model_object(name, created) for name in names]})
 
     async def model(request: Request) -> Response:
-        return _json(model_object(resolve(handle, request.path_params["name"]), created))
+        return json_response(model_object(resolve(handle, request.path_params["name"]), created))
 
     app = Starlette(
         routes=[
@@ -50,28 +50,27 @@ def build_app(handle: EngineHandle) -> Starlette:
     return app
 
 
-def _json(payload: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    return Response(msgspec.json.encode(payload), status, headers, media_type="application/json")
-
-
 async def _http_error(request: Request, error: Exception) -> Response:
     """Unknown routes and wrong verbs."""
     assert isinstance(error, HTTPException)
     message = f"{HTTPStatus(error.status_code).phrase}: {request.method} {request.url.path[:200]}"
     code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "invalid_request")
-    payload = ApiError(error.status_code, message, code=code).payload()
-    return _json(payload, error.status_code, dict(error.headers or {}))
+    answer = ApiError(error.status_code, message, code=code, headers=dict(error.headers or {}))
+    return error_response(request.scope, answer)
 
 
 async def _api_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, ApiError)
-    return _json(error.payload(), error.status, error.headers)
+    return error_response(request.scope, error)
 
 
 async def _unexpected(request: Request, error: Exception) -> Response:
     """A defect of ours: the log has the traceback, the client a sentence. uvicorn then closes the connection,
     which a client that keeps it must know."""
     answer = ApiError(
-        500, "Something went wrong in Laya Desktop. Its log says more.", code=ErrorCode.INTERNAL.value
+        500,
+        "Something went wrong in Laya Desktop. Its log says more.",
+        code=ErrorCode.INTERNAL.value,
+        headers={"connection": "close"},
     )
-    return _json(answer.payload(), 500, {"connection": "close"})
+    return error_response(request.scope, answer)

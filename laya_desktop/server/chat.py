@@ -24,20 +24,19 @@ from laya_desktop.core.events import (
 from laya_desktop.core.types import Decision
 from laya_desktop.engine.handle import EngineHandle
 from laya_desktop.server import sse
-from laya_desktop.server.errors import ApiError, encode_headers, send_error, send_json, stopped
+from laya_desktop.server.body import disconnected, parse_body, read_body
+from laya_desktop.server.errors import ApiError, stopped
 from laya_desktop.server.models import resolve
 from laya_desktop.server.openai_api import ChatCall, chunk, completion, measures, parse_chat
+from laya_desktop.server.responses import encode_headers, json_response
 
-MAX_BODY_BYTES = 8 * 1024 * 1024
-_PARSE_INLINE_BYTES = 64 * 1024
-_BODY_IDLE_S = 30.0
 _PING_S = 5.0
 
 _HEADER_SAFE = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) != "%") + " "
 
 
 class ChatCompletions:
-    """The endpoint, as an ASGI application."""
+    """The endpoint, as an ASGI application. An ApiError that leaves it is the answer."""
 
     def __init__(self, handle: EngineHandle, *, ping_s: float = _PING_S) -> None:
         """A stream that has nothing to say sends a comment every `ping_s` seconds."""
@@ -45,17 +44,13 @@ class ChatCompletions:
         self._ping_s = ping_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            body = await _read_body(scope, receive)
-            if body is None:
-                return
-            call = await self._parse(body)
-        except ApiError as error:
-            await send_error(scope, send, error)
+        body = await read_body(scope, receive)
+        if body is None:
             return
-        reply = _Reply(self._handle, call, scope, send, self._ping_s)
+        call = await parse_body(body, self._parse)
+        reply = _Reply(self._handle, call, self._ping_s, scope, receive, send)
         answering = asyncio.create_task(reply.run())
-        leaving = asyncio.create_task(_disconnected(receive))
+        leaving = asyncio.create_task(disconnected(receive))
         try:
             await asyncio.wait((answering, leaving), return_when=asyncio.FIRST_COMPLETED)
             if answering.done():
@@ -65,47 +60,8 @@ class ChatCompletions:
             leaving.cancel()
             await asyncio.gather(answering, leaving, return_exceptions=True)
 
-    async def _parse(self, body: bytes) -> ChatCall:
-        def resolve_name(name: str) -> str:
-            return resolve(self._handle, name)
-
-        request_id = f"chatcmpl-{uuid.uuid4().hex}"
-        if len(body) <= _PARSE_INLINE_BYTES:
-            return parse_chat(body, request_id, resolve_name)
-        return await asyncio.to_thread(parse_chat, body, request_id, resolve_name)
-
-
-async def _read_body(scope: Scope, receive: Receive) -> bytes | None:
-    """The whole body; None if the client left before it was complete."""
-    too_large = ApiError(
-        413, f"The body is larger than {MAX_BODY_BYTES // 1024**2} MB.", code="request_too_large"
-    )
-    for name, value in scope["headers"]:
-        if name == b"content-length" and int(value) > MAX_BODY_BYTES:
-            raise too_large
-    parts: list[bytes] = []
-    size = 0
-    while True:
-        try:
-            async with asyncio.timeout(_BODY_IDLE_S):
-                message = await receive()
-        except TimeoutError:
-            raise ApiError(
-                408, "The rest of the body did not arrive.", headers={"connection": "close"}
-            ) from None
-        if message["type"] == "http.disconnect":
-            return None
-        parts.append(message.get("body", b""))
-        size += len(parts[-1])
-        if size > MAX_BODY_BYTES:
-            raise too_large
-        if not message.get("more_body", False):
-            return b"".join(parts)
-
-
-async def _disconnected(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
+    def _parse(self, body: bytes) -> ChatCall:
+        return parse_chat(body, f"chatcmpl-{uuid.uuid4().hex}", lambda name: resolve(self._handle, name))
 
 
 class _Inbox:
@@ -139,12 +95,15 @@ class _Inbox:
 class _Reply:
     """One answer on its way to one client. Ending `run` early cancels the request in the engine."""
 
-    def __init__(self, handle: EngineHandle, call: ChatCall, scope: Scope, send: Send, ping_s: float) -> None:
+    def __init__(
+        self, handle: EngineHandle, call: ChatCall, ping_s: float, scope: Scope, receive: Receive, send: Send
+    ) -> None:
         self._handle = handle
         self._call = call
-        self._scope = scope
-        self._send = send
         self._ping_s = ping_s
+        self._scope = scope
+        self._receive = receive
+        self._send = send
         self._inbox = _Inbox()
         self._created = int(time.time())
         self._decision: Decision | None = None
@@ -165,16 +124,17 @@ class _Reply:
                     texts.append(text)
                 case Finished() as end:
                     body = completion(self._id, self._created, self._model, "".join(texts), end)
-                    return await send_json(self._send, body, headers=self._headers())
+                    response = json_response(body, headers=self._headers())
+                    return await response(self._scope, self._receive, self._send)
                 case Failed() | Cancelled() as end:
-                    return await self._refuse(end)
+                    raise self._refusal(end)
 
     async def _stream(self) -> None:
         # Until the prompt is accepted the answer may still be an error with a status of its own.
         while not isinstance(event := await self._next(), (Accepted, *TERMINAL)):
             pass
         if isinstance(event, Failed | Cancelled):
-            return await self._refuse(event)
+            raise self._refusal(event)
         await self._open()
         loop = asyncio.get_running_loop()
         ping_at = loop.time() + self._ping_s
@@ -220,8 +180,10 @@ class _Reply:
             connection.hang_up = True
         await self._close(sse.event(_error(end).payload()))
 
-    async def _refuse(self, end: Failed | Cancelled) -> None:
-        await send_error(self._scope, self._send, _error(end), self._headers())
+    def _refusal(self, end: Failed | Cancelled) -> ApiError:
+        error = _error(end)
+        error.headers = {**self._headers(), **error.headers}
+        return error
 
     def _chunk(self, delta: dict[str, str], finish: str | None = None) -> bytes:
         payload = chunk(self._id, self._created, self._model, delta, finish)

@@ -2,9 +2,6 @@
 
 import math
 
-import msgspec
-from starlette.types import Scope, Send
-
 from laya_desktop.core.errors import ErrorCode, ErrorInfo
 
 _STATUS = {
@@ -62,28 +59,3 @@ class ApiError(Exception):
 def stopped() -> ApiError:
     """Somebody pressed Stop in the app. 499, because clients repeat a 5xx by themselves."""
     return ApiError(499, "The request was stopped in the app.", code="cancelled")
-
-
-async def send_json(
-    send: Send, payload: object, *, status: int = 200, headers: dict[str, str] | None = None
-) -> None:
-    """Send a whole response with a JSON body."""
-    body = msgspec.json.encode(payload)
-    fields = {"content-type": "application/json", "content-length": str(len(body)), **(headers or {})}
-    await send({"type": "http.response.start", "status": status, "headers": encode_headers(fields)})
-    await send({"type": "http.response.body", "body": body})
-
-
-async def send_error(
-    scope: Scope, send: Send, error: ApiError, headers: dict[str, str] | None = None
-) -> None:
-    """Send `error` as the response; `headers` come on top of its own."""
-    fields = {**(headers or {}), **error.headers}
-    if any(name == b"expect" for name, _ in scope["headers"]):
-        # The client holds its body back until asked; what it sends next would be taken for the body.
-        fields["connection"] = "close"
-    await send_json(send, error.payload(), status=error.status, headers=fields)
-
-
-def encode_headers(fields: dict[str, str]) -> list[tuple[bytes, bytes]]:
-    return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in fields.items()]

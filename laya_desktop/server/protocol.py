@@ -3,10 +3,12 @@
 - A client that shuts down its sending side still gets its answer. That looks the same as one that has gone,
   so such a connection is probed with bytes that clients skip: to one that has gone, the second write fails.
 - A client that stops reading is cut off.
+- A head that does not end is refused: the parser would gather it for ever.
 - Malformed HTTP is answered in JSON like every other error.
 """
 
 import asyncio
+from http import HTTPStatus
 from typing import Any
 
 import msgspec
@@ -16,6 +18,7 @@ from laya_desktop.server.errors import ApiError
 
 _FIRST_PROBE_S = 0.02
 _LONGEST_PROBE_S = 1.0
+_MAX_HEAD_BYTES = 64 * 1024
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
@@ -34,10 +37,32 @@ class Connection(HttpToolsProtocol):
         self.probe = b""
         self.hang_up = False
         self._stalled: asyncio.TimerHandle | None = None
+        self._gathered = 0
+        """Bytes of whole packets since the parser last handed something over: it holds no more than these and
+        one packet."""
+
+    def data_received(self, data: bytes) -> None:
+        self._gathered += len(data)
+        super().data_received(data)
+        if self._gathered > _MAX_HEAD_BYTES and not self.transport.is_closing():
+            self._refuse(ApiError(431, "The request's headers are too large."))
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
+        self._gathered = 0
         self.scope["state"]["connection"] = self
+
+    def on_headers_complete(self) -> None:
+        super().on_headers_complete()
+        self._gathered = 0
+
+    def on_body(self, body: bytes) -> None:
+        super().on_body(body)
+        self._gathered = 0
+
+    def on_message_complete(self) -> None:
+        super().on_message_complete()
+        self._gathered = 0
 
     def eof_received(self) -> bool:  # type: ignore[override]
         """Returns whether the connection stays open."""
@@ -83,9 +108,15 @@ class Connection(HttpToolsProtocol):
             self._stalled = None
 
     def send_400_response(self, msg: str) -> None:
-        body = msgspec.json.encode(ApiError(400, msg).payload())
-        self.transport.write(
-            b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\n"
-            b"connection: close\r\ncontent-length: %d\r\n\r\n%b" % (len(body), body)
-        )
+        self._refuse(ApiError(400, msg))
+
+    def _refuse(self, error: ApiError) -> None:
+        """Answer outside of any request, unless that would end up inside an answer, and close."""
+        if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
+            status = f"{error.status} {HTTPStatus(error.status).phrase}".encode()
+            body = msgspec.json.encode(error.payload())
+            self.transport.write(
+                b"HTTP/1.1 %b\r\ncontent-type: application/json\r\n"
+                b"connection: close\r\ncontent-length: %d\r\n\r\n%b" % (status, len(body), body)
+            )
         self.transport.close()

@@ -14,7 +14,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from laya_desktop.config.schema import ServerConfig
 from laya_desktop.core.errors import ErrorCode, LayaError
 from laya_desktop.engine.handle import EngineHandle
-from laya_desktop.server.errors import ApiError, send_error
+from laya_desktop.server.errors import ApiError
+from laya_desktop.server.responses import error_response
 
 _HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[^\s:/@\[\]?#]+)(?::(?P<port>\d{1,5}))?", re.IGNORECASE)
 _READING = ("GET", "HEAD")
@@ -30,7 +31,7 @@ class Gate:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and (error := refusal(scope, self._handle.config.server)):
-            await send_error(scope, send, error)
+            await error_response(scope, error)(scope, receive, send)
         else:
             await self._app(scope, receive, send)
 

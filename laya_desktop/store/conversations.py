@@ -23,16 +23,14 @@ _MIGRATIONS = (
         title TEXT NOT NULL,
         created_at REAL NOT NULL,
         updated_at REAL NOT NULL,
-        pinned INTEGER NOT NULL DEFAULT 0,
         deleted_at REAL
     );
-    CREATE INDEX conversations_by_age ON conversations (pinned DESC, updated_at DESC, id DESC)
+    CREATE INDEX conversations_by_age ON conversations (updated_at DESC, id DESC)
         WHERE deleted_at IS NULL;
     CREATE TABLE messages (
         position INTEGER PRIMARY KEY,
         id TEXT NOT NULL UNIQUE,
         conversation_id TEXT NOT NULL REFERENCES conversations (id) ON DELETE CASCADE,
-        parent_id TEXT REFERENCES messages (id) ON DELETE SET NULL,
         role TEXT NOT NULL,
         content TEXT NOT NULL,
         state TEXT NOT NULL,
@@ -43,8 +41,7 @@ _MIGRATIONS = (
         timings TEXT,
         error TEXT
     );
-    CREATE INDEX messages_by_conversation ON messages (conversation_id, position);
-    CREATE INDEX messages_by_parent ON messages (parent_id)
+    CREATE INDEX messages_by_conversation ON messages (conversation_id, position)
     """,
 )
 
@@ -68,17 +65,14 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     created_at: float
     updated_at: float
-    pinned: bool = False
 
 
 class StoredMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """A turn. `parent_id` is the turn it follows (None for the first), `error` a sentence, `created_at`
-    seconds since the epoch."""
+    """A turn. `error` is a sentence, `created_at` seconds since the epoch."""
 
     conversation_id: str
     role: Role
     content: str
-    parent_id: str | None = None
     state: MessageState = MessageState.COMPLETE
     model: str | None = None
     decision: Decision | None = None
@@ -87,6 +81,15 @@ class StoredMessage(msgspec.Struct, frozen=True, kw_only=True):
     error: str | None = None
     id: str = msgspec.field(default_factory=_new_id)
     created_at: float = msgspec.field(default_factory=time.time)
+
+
+_COLUMNS = StoredMessage.__struct_fields__
+_KEPT = ("id", "conversation_id", "role", "created_at")
+_PUT = (
+    f"INSERT INTO messages ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
+    " ON CONFLICT (id) DO UPDATE SET "
+    + ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS if name not in _KEPT)
+)
 
 
 class ConversationStore:
@@ -113,13 +116,12 @@ class ConversationStore:
         self._database.close()
 
     def list(self, limit: int = 50, before: Conversation | None = None) -> tuple[Conversation, ...]:
-        """Up to `limit` chats, pinned ones first, then those last written to; `before` is the last one of the
-        page above."""
-        after = "" if before is None else " AND (pinned, updated_at, id) < (?, ?, ?)"
-        place = () if before is None else (before.pinned, before.updated_at, before.id)
+        """Up to `limit` chats, those last written to first; `before` is the last one of the page above."""
+        after = "" if before is None else " AND (updated_at, id) < (?, ?)"
+        place = () if before is None else (before.updated_at, before.id)
         rows = self._database.read(
             f"SELECT * FROM conversations WHERE deleted_at IS NULL{after}"
-            " ORDER BY pinned DESC, updated_at DESC, id DESC LIMIT ?",
+            " ORDER BY updated_at DESC, id DESC LIMIT ?",
             (*place, limit),
         )
         return tuple(_conversation(row) for row in rows)
@@ -147,10 +149,6 @@ class ConversationStore:
         with self._database.transaction() as db:
             _change(db, "UPDATE conversations SET title = ? WHERE id = ?", _clean(title), conversation_id)
 
-    def pin(self, conversation_id: str, pinned: bool) -> None:
-        with self._database.transaction() as db:
-            _change(db, "UPDATE conversations SET pinned = ? WHERE id = ?", pinned, conversation_id)
-
     def delete(self, conversation_id: str) -> Conversation:
         """Take a chat out of the list; give what is returned to `restore` to undo it."""
         conversation = self.get(conversation_id)
@@ -170,48 +168,25 @@ class ConversationStore:
         )
         return tuple(_message(row) for row in rows)
 
-    def append(self, message: StoredMessage) -> None:
-        """Add a turn at the end of its chat, which becomes the newest."""
-        columns = ", ".join(StoredMessage.__struct_fields__)
-        marks = ", ".join("?" * len(StoredMessage.__struct_fields__))
-        values = [_plain(getattr(message, name)) for name in StoredMessage.__struct_fields__]
+    def put(self, message: StoredMessage) -> None:
+        """Add a turn at the end of its chat, which becomes the newest; if its id is known, replace it there.
+        While an answer streams, call this about once a second with `partial`."""
+        values = [_plain(getattr(message, name)) for name in _COLUMNS]
         with self._database.transaction() as db:
             _change(
                 db,
-                "UPDATE conversations SET updated_at = ? WHERE id = ?",
+                "UPDATE conversations SET updated_at ="
+                " MAX(updated_at, COALESCE((SELECT created_at FROM messages WHERE id = ?), ?)) WHERE id = ?",
+                message.id,
                 message.created_at,
                 message.conversation_id,
             )
-            db.execute(f"INSERT INTO messages ({columns}) VALUES ({marks})", values)
+            db.execute(_PUT, values)
             if message.role is Role.USER:
                 db.execute(
                     "UPDATE conversations SET title = ? WHERE id = ? AND title = ''",
                     (title_of(message.content), message.conversation_id),
                 )
-
-    def update_content(
-        self,
-        message_id: str,
-        content: str,
-        state: MessageState,
-        *,
-        model: str | None = None,
-        decision: Decision | None = None,
-        usage: Usage | None = None,
-        timings: Timings | None = None,
-        error: str | None = None,
-    ) -> None:
-        """Save an answer as far as it has come. What is None stays as it was. While it streams, call this
-        about once a second with `partial`."""
-        with self._database.transaction() as db:
-            _change(
-                db,
-                "UPDATE messages SET content = ?, state = ?, model = COALESCE(?, model),"
-                " decision = COALESCE(?, decision), usage = COALESCE(?, usage),"
-                " timings = COALESCE(?, timings), error = COALESCE(?, error) WHERE id = ?",
-                *(_plain(value) for value in (content, state, model, decision, usage, timings, error)),
-                message_id,
-            )
 
 
 def title_of(text: str) -> str:
@@ -265,7 +240,6 @@ def _conversation(row: Row) -> Conversation:
         title=row["title"],
         created_at=row["created_at"],
         updated_at=row["updated_at"],
-        pinned=bool(row["pinned"]),
     )
 
 
@@ -273,7 +247,6 @@ def _message(row: Row) -> StoredMessage:
     return StoredMessage(
         id=row["id"],
         conversation_id=row["conversation_id"],
-        parent_id=row["parent_id"],
         role=Role(row["role"]),
         content=row["content"],
         state=MessageState(row["state"]),

@@ -9,9 +9,10 @@ from typing import Any
 
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QRect, QSize, Qt
 from PySide6.QtGui import QFontMetrics, QPainter
-from PySide6.QtWidgets import QAbstractItemView, QFrame, QListView, QStyledItemDelegate, QStyleOptionViewItem
+from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem
 
 from laya_desktop.ui import theme
+from laya_desktop.ui.painted_list import PaintedList
 from laya_desktop.ui.style import focus_ring, rounded
 from laya_desktop.ui.widgets import ChipTone, chip_width, paint_chip
 
@@ -64,7 +65,7 @@ class CardsModel(QAbstractListModel):
 
 
 class _Delegate(QStyledItemDelegate):
-    def __init__(self, view: QListView, *, framed: bool) -> None:
+    def __init__(self, view: PaintedList, *, framed: bool) -> None:
         super().__init__(view)
         self._view = view
         self._framed = framed
@@ -91,8 +92,7 @@ class _Delegate(QStyledItemDelegate):
             painter.fillRect(
                 area.x() + self._side(), area.y(), area.width() - 2 * self._side(), 1, tokens.color("line")
             )
-        keyboard = self._view.window().testAttribute(Qt.WidgetAttribute.WA_KeyboardFocusChange)
-        if keyboard and self._view.hasFocus() and index == self._view.currentIndex():
+        if index == self._view.currentIndex() and self._view.keyboard_focus():
             focus_ring(painter, area, theme.CARD_RADIUS)
         inner = area.adjusted(self._side(), _PAD, -self._side(), -_PAD)
         self._paint_head(painter, QRect(inner.x(), inner.y(), inner.width(), 24), card)
@@ -155,18 +155,13 @@ class _Delegate(QStyledItemDelegate):
         return x
 
 
-class CardsView(QListView):
+class CardsView(PaintedList):
     """Shows a `CardsModel`; `framed` cards stand apart, others are lines within one panel."""
 
     def __init__(self, model: CardsModel, *, framed: bool = True) -> None:
-        super().__init__()
-        self.setModel(model)
+        super().__init__(model)
         self.setItemDelegate(_Delegate(self, framed=framed))
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setResizeMode(QListView.ResizeMode.Adjust)
-        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
-        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setResizeMode(PaintedList.ResizeMode.Adjust)
+        self.setSelectionMode(PaintedList.SelectionMode.NoSelection)
         if framed:
             self.viewport().setBackgroundRole(self.backgroundRole())

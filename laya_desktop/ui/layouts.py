@@ -93,7 +93,7 @@ class Flow(QLayout):
         return y + line - rect.y()
 
 
-class Column(QWidget):
+class Centred(QWidget):
     """Holds one child in the middle, at most `limit` wide; `right` pixels at the right edge do not count."""
 
     def __init__(self, child: QWidget, limit: int, *, margin: int = theme.S5, right: int = 0) -> None:

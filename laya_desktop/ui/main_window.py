@@ -6,7 +6,8 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QCloseEvent, QKeySequence, QResizeEvent, QShortcut
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
-from laya_desktop.ui import icons
+from laya_desktop.core.errors import ErrorInfo
+from laya_desktop.ui import engine_text, icons
 from laya_desktop.ui.banner import BannerStack
 from laya_desktop.ui.chat.page import ChatPage
 from laya_desktop.ui.rail import Rail
@@ -19,9 +20,8 @@ _NARROW = 860
 
 
 class MainWindow(Retranslating, QWidget):
-    """Emits `closed` when the user closes it, and `port_wanted` to move the server to a free port."""
+    """Emits `port_wanted` to move the server to a free port."""
 
-    closed = Signal()
     port_wanted = Signal(int)
 
     def __init__(self, services: Services) -> None:
@@ -94,7 +94,6 @@ class MainWindow(Retranslating, QWidget):
         if "chat" in self._pages:
             self.chat.save_all()
         event.accept()
-        self.closed.emit()
 
     def _add_shortcuts(self) -> None:
         # Qt turns Ctrl into Cmd on macOS.
@@ -123,7 +122,7 @@ class MainWindow(Retranslating, QWidget):
         self._services.state.server_changed.connect(self._note_server)
         self._services.state.engine_changed.connect(self._note_engine)
         self._services.history.notice.connect(self._show_store_notice)
-        self._services.history.failed.connect(lambda error: self._show_store_notice(error.sentence()))
+        self._services.history.failed.connect(self._show_store_problem)
         self._note_config()
 
     def _note_config(self) -> None:
@@ -142,6 +141,9 @@ class MainWindow(Retranslating, QWidget):
 
     def _show_store_notice(self, text: str) -> None:
         self.banners.show_banner("store", "danger", lambda: text)
+
+    def _show_store_problem(self, error: ErrorInfo) -> None:
+        self.banners.show_banner("store", "danger", lambda: engine_text.error(error))
 
     def _note_server(self) -> None:
         server = self._services.state.server
@@ -165,7 +167,7 @@ class MainWindow(Retranslating, QWidget):
             self.banners.dismiss("engine")
             return
         self.banners.show_banner(
-            "engine", "danger", lambda: error.sentence() if error else self.tr("The engine stopped.")
+            "engine", "danger", lambda: engine_text.error(error) if error else self.tr("The engine stopped.")
         )
 
 

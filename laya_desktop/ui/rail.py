@@ -6,9 +6,9 @@ from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QVBoxLayout
 
 from laya_desktop.core.events import MemorySample
 from laya_desktop.core.types import ModelState
-from laya_desktop.ui import format, icons, theme
+from laya_desktop.ui import engine_text, format, icons, theme
 from laya_desktop.ui.services import EngineState, Services
-from laya_desktop.ui.style import focus_ring, rounded
+from laya_desktop.ui.style import focus_ring, rounded, shows_focus
 from laya_desktop.ui.widgets import Panel, Retranslating, paint_bar
 
 WIDE, NARROW = 72, 52
@@ -48,7 +48,7 @@ class _RailButton(QAbstractButton):
                 self.text(), Qt.TextElideMode.ElideRight, self.width() - 2
             )
             painter.drawText(area, Qt.AlignmentFlag.AlignCenter, text)
-        if self.hasFocus() and self.window().testAttribute(Qt.WidgetAttribute.WA_KeyboardFocusChange):
+        if shows_focus(self):
             focus_ring(painter, self.rect())
 
 
@@ -88,7 +88,11 @@ class _Foot(Retranslating, QAbstractButton):
             return self.tr("Starting"), "warn", self.tr("The engine is starting.")
         if state.engine is EngineState.FAILED:
             error = state.engine_error
-            return self.tr("Stopped"), "danger", error.sentence() if error else self.tr("The engine stopped.")
+            return (
+                self.tr("Stopped"),
+                "danger",
+                engine_text.error(error) if error else self.tr("The engine stopped."),
+            )
         models = self._services.bridge.models
         busy = sum(model.streams for model in models)
         if busy:
@@ -124,7 +128,7 @@ class _Foot(Retranslating, QAbstractButton):
         memory = self._services.bridge.memory
         if memory is not None and memory.limit > 0:
             self._paint_memory(painter, memory)
-        if self.hasFocus() and self.window().testAttribute(Qt.WidgetAttribute.WA_KeyboardFocusChange):
+        if shows_focus(self):
             focus_ring(painter, self.rect())
 
     def _paint_memory(self, painter: QPainter, memory: MemorySample) -> None:

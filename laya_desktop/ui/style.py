@@ -47,6 +47,11 @@ def focus_ring(painter: QPainter, rect: QRect, radius: float = theme.RADIUS) -> 
     rounded(painter, rect, radius, border=theme.current().focus, width=2)
 
 
+def shows_focus(widget: QWidget) -> bool:
+    """Whether to draw a focus ring: the widget has the focus and the user works with the keyboard."""
+    return widget.hasFocus() and widget.window().testAttribute(Qt.WidgetAttribute.WA_KeyboardFocusChange)
+
+
 class LayaStyle(QProxyStyle):
     def __init__(self) -> None:
         super().__init__("Fusion")

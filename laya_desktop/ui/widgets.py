@@ -225,10 +225,6 @@ class IconButton(QPushButton):
         self.setFixedSize(size, size)
         self.setAutoDefault(False)
 
-    def set_icon(self, name: str, token: str | None = None) -> None:
-        self._name, self._token = name, token or self._token
-        self.update()
-
     def describe(self, text: str) -> None:
         """Set the accessible name and the tooltip."""
         self.setAccessibleName(text)

@@ -141,12 +141,17 @@ def _take_over_stdio() -> tuple[BinaryIO, BinaryIO]:
 
 
 def _read_commands(stream: BinaryIO, commands: CommandQueue) -> None:
-    while (command := read_command(stream)) is not None:
-        commands.put(command)
-    # The engine is gone. Native code may be busy for long: do not outlive it by more than the grace.
-    commands.put(Shutdown())
-    time.sleep(_ORPHAN_GRACE_S)
-    os._exit(0)
+    """Runs in a thread of its own. Ends the process once there is no more to read, for any reason."""
+    try:
+        while (command := read_command(stream)) is not None:
+            commands.put(command)
+    except Exception:
+        log.exception("the engine wrote something that is not a command")
+    finally:
+        # Native code may be busy for long: do not outlive the engine by more than the grace.
+        commands.put(Shutdown())
+        time.sleep(_ORPHAN_GRACE_S)
+        os._exit(0)
 
 
 def main() -> int:

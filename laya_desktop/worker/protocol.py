@@ -88,9 +88,13 @@ def frame_length(header: bytes) -> int:
 
 
 def read_command(stream: BinaryIO) -> Command | None:
-    """Read one command, blocking. None when the other side closed the pipe."""
+    """Read one command, blocking. None when the other side closed the pipe, be it in the middle of a frame.
+
+    Raises FrameError or msgspec.DecodeError if it wrote something else.
+    """
     header = stream.read(HEADER.size)
     if len(header) < HEADER.size:
         return None
-    body = stream.read(frame_length(header))
-    return command_decoder.decode(body)
+    length = frame_length(header)
+    body = stream.read(length)
+    return command_decoder.decode(body) if len(body) == length else None

@@ -329,16 +329,8 @@
         <translation>卸载中</translation>
     </message>
     <message>
-        <source>unloaded</source>
-        <translation>已卸载</translation>
-    </message>
-    <message>
         <source>fallback</source>
         <translation>后备</translation>
-    </message>
-    <message>
-        <source>crashed</source>
-        <translation>崩溃</translation>
     </message>
     <message>
         <source>failed</source>
@@ -768,6 +760,101 @@
     <message>
         <source>failed: {0}</source>
         <translation>失败：{0}</translation>
+    </message>
+</context>
+<context>
+    <name>engine</name>
+    <message>
+        <source>There is no such model.</source>
+        <translation>没有这个模型。</translation>
+    </message>
+    <message>
+        <source>The model&apos;s file is missing.</source>
+        <translation>找不到模型文件。</translation>
+    </message>
+    <message>
+        <source>The model cannot be loaded.</source>
+        <translation>无法加载模型。</translation>
+    </message>
+    <message>
+        <source>What runs this kind of model is not installed.</source>
+        <translation>未安装运行此类模型的组件。</translation>
+    </message>
+    <message>
+        <source>The model&apos;s chat template does not work.</source>
+        <translation>模型的对话模板无法使用。</translation>
+    </message>
+    <message>
+        <source>The chat is too long for this model.</source>
+        <translation>对话太长，超出了该模型的上下文。</translation>
+    </message>
+    <message>
+        <source>Too many requests are waiting.</source>
+        <translation>等待中的请求太多。</translation>
+    </message>
+    <message>
+        <source>The request waited too long.</source>
+        <translation>请求等待超时。</translation>
+    </message>
+    <message>
+        <source>There is not enough memory.</source>
+        <translation>内存不足。</translation>
+    </message>
+    <message>
+        <source>The model&apos;s process crashed.</source>
+        <translation>模型进程崩溃了。</translation>
+    </message>
+    <message>
+        <source>The model was unloaded.</source>
+        <translation>模型已被卸载。</translation>
+    </message>
+    <message>
+        <source>The engine is not running.</source>
+        <translation>引擎没有运行。</translation>
+    </message>
+    <message>
+        <source>A light prompt goes to the smallest model.</source>
+        <translation>简单的提问交给最小的模型。</translation>
+    </message>
+    <message>
+        <source>Code goes to the smallest code model, else to the largest.</source>
+        <translation>代码交给最小的代码模型，没有则交给最大的模型。</translation>
+    </message>
+    <message>
+        <source>A demanding prompt goes to the largest model.</source>
+        <translation>复杂的提问交给最大的模型。</translation>
+    </message>
+    <message>
+        <source>chosen by you</source>
+        <translation>由你选择</translation>
+    </message>
+    <message>
+        <source>fallback</source>
+        <translation>后备</translation>
+    </message>
+    <message>
+        <source>The request names this model.</source>
+        <translation>请求指定了这个模型。</translation>
+    </message>
+    <message>
+        <source>This model took over. {0}</source>
+        <translation>由此模型接替。{0}</translation>
+    </message>
+    <message>
+        <source>{model} took over. {reason}</source>
+        <translation>由 {model} 接替。{reason}</translation>
+    </message>
+    <message>
+        <source>Rule “{0}” matches.</source>
+        <translation>符合规则“{0}”。</translation>
+    </message>
+    <message>
+        <source>{0} is warm.</source>
+        <translation>{0} 已加载，随时可用。</translation>
+    </message>
+    <message>
+        <source>{0} is being unloaded.</source>
+        <translation>正在卸载 {0}。</translation>
     </message>
 </context>
 <context>

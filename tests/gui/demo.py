@@ -152,7 +152,7 @@ def samples(now: float) -> list[MemorySample]:
 def notices(now: float) -> list[Notice]:
     lines = (
         (90, "fallback", "llama-70b", "its file is missing; qwen-0.5b answered"),
-        (45, "unloaded", "deepseek", "idle for 9 min; 5.9 GB came back"),
+        (45, "unloading", "deepseek", "idle for 9 min; 5.9 GB came back"),
         (28, "loaded", "coder-7b", "6.8 GB in 3.1 s"),
     )
     return [Notice(at=now - ago, kind=kind, model=model, text=text) for ago, kind, model, text in lines]

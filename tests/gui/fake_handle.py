@@ -1,8 +1,9 @@
 """A stand-in for the engine: the window sees a thread that sends events, as the real one does."""
 
+import asyncio
 import queue
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import Future
 from typing import Any
 
@@ -156,6 +157,18 @@ class FakeHandle:
             future.set_result(None)
 
         self._work.put(apply)
+        return future
+
+    def run(self, coroutine: Coroutine[Any, Any, Any]) -> "Future[Any]":
+        future: Future[Any] = Future()
+
+        def work() -> None:
+            try:
+                future.set_result(asyncio.run(coroutine))
+            except Exception as problem:
+                future.set_exception(problem)
+
+        self._work.put(work)
         return future
 
     # For tests

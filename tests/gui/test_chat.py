@@ -1,16 +1,31 @@
 """Chats that stream: side by side, stopped, failed and tried again, too long for the context."""
 
+import gc
 from collections.abc import Callable
+from threading import Event
+from weakref import ref
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from laya_desktop.core.errors import ErrorCode
-from laya_desktop.core.events import Accepted, Delta, Loading, Prefill, Queued, RequestEvent, Routed
-from laya_desktop.core.types import ChatRequest, Role
+from laya_desktop.core.errors import ErrorCode, LayaError
+from laya_desktop.core.events import (
+    Accepted,
+    Delta,
+    Loading,
+    ModelsChanged,
+    Prefill,
+    Queued,
+    RequestEvent,
+    Routed,
+)
+from laya_desktop.core.types import AUTO_MODEL, ChatRequest, Role
+from laya_desktop.store.conversations import ConversationStore, StoredMessage
 from laya_desktop.ui.chat.session import ChatSession
-from laya_desktop.ui.chat.turn import Phase, status_text
+from laya_desktop.ui.chat.sessions import KEPT
+from laya_desktop.ui.chat.turn import Phase, Turn, status_text
 from tests.gui.conftest import Desk
 from tests.gui.fake_handle import FakeHandle, answer, decision, failed, finished, model
 
@@ -219,3 +234,109 @@ def test_ten_thousand_events_reach_the_window_in_few_batches(qtbot: QtBot, desk:
         desk.handle.emit(desk.handle.requests[0].id, ACCEPTED, *deltas, finished(10_000))
     assert len("".join(batches)) == 10_000
     assert len(batches) < 500
+
+
+def stored_chats(qtbot: QtBot, desk: Desk, count: int) -> list[str]:
+    """Chats on disk that this window has not opened."""
+
+    def work() -> list[str]:
+        store = desk.history._opened()
+        ids = [store.create(f"chat {number}").id for number in range(count)]
+        for one in ids:
+            for role, text in ((Role.USER, "before"), (Role.ASSISTANT, "Yes.")):
+                store.put(StoredMessage(conversation_id=one, role=role, content=text))
+        return ids
+
+    made: list[str] = []
+    desk.bridge.background(work, made.extend)
+    qtbot.waitUntil(lambda: len(made) == count)
+    return made
+
+
+def test_a_question_waits_until_its_chat_is_there(qtbot: QtBot, make_desk: MakeDesk) -> None:
+    desk = make_desk(FakeHandle(model("small"), script=lambda request: answer("Indeed.")))
+    chat = desk.window.chat
+    (conversation,) = stored_chats(qtbot, desk, 1)
+    gate = Event()
+    desk.bridge.background(gate.wait)  # the disk is slow
+    chat.open_chat(conversation)
+    session = ask(desk, "and now?")
+    session.send("nor this way")
+    assert (desk.handle.requests, chat.composer.edit.toPlainText()) == ([], "and now?")
+    assert not chat.composer.button.isEnabled()
+    with qtbot.waitSignal(session.filled):
+        gate.set()
+    assert chat.composer.button.isEnabled()
+    chat.composer.send()
+    qtbot.waitUntil(lambda: not session.running)
+    assert [one.content for one in desk.handle.requests[0].messages] == ["before", "Yes.", "and now?"]
+    assert desk.handle.requests[0].conversation_id == conversation
+    assert [turn.content for turn in session.turns] == ["before", "Yes.", "and now?", "Indeed. "]
+
+
+def test_a_chat_that_could_not_be_read_is_read_anew(
+    qtbot: QtBot, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chat = desk.window.chat
+    (conversation,) = stored_chats(qtbot, desk, 1)
+    with monkeypatch.context() as patch:
+        patch.setattr(ConversationStore, "messages", refuse)
+        with qtbot.waitSignal(desk.history.failed):
+            chat.open_chat(conversation)
+    chat.open_chat(conversation)
+    qtbot.waitUntil(lambda: chat.session.loaded)
+    assert len(chat.session.turns) == 2
+
+
+def refuse(*_arguments: object) -> None:
+    raise LayaError(ErrorCode.INTERNAL, "The disk is full.")
+
+
+@pytest.mark.parametrize("method", ["create", "put"])
+def test_what_could_not_be_written_is_written_with_the_next(
+    qtbot: QtBot, desk: Desk, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(ConversationStore, method, refuse)
+        with qtbot.waitSignal(desk.history.failed):
+            session = ask(desk, "hello")
+    with qtbot.assertNotEmitted(desk.history.failed):
+        desk.handle.emit(desk.handle.requests[0].id, *answer("Hello!"))
+        conversation = wait_stored(qtbot, desk, session)
+    stored: list[Turn] = []
+    desk.history.turns(conversation, stored.extend)
+    qtbot.waitUntil(lambda: bool(stored))
+    assert [turn.content for turn in stored] == ["hello", "Hello! "]
+    assert desk.window.chat.list.model.row_of(conversation) >= 0
+    assert session.title == "hello"
+
+
+def test_a_model_that_leaves_the_config_is_no_longer_chosen(qtbot: QtBot, make_desk: MakeDesk) -> None:
+    desk = make_desk(FakeHandle(model("small"), model("big")))
+    chat = desk.window.chat
+    chat.composer.picker._pick("big")
+    assert chat.session.model == "big"
+    with qtbot.waitSignal(desk.bridge.models_changed):
+        desk.handle.publish(ModelsChanged(models=(model("small"),)))
+    assert chat.composer.picker.choice == AUTO_MODEL
+    ask(desk, "hello")
+    assert desk.handle.requests[0].model == AUTO_MODEL
+
+
+def test_chats_that_rest_are_let_go(qtbot: QtBot, desk: Desk) -> None:
+    chat = desk.window.chat
+    running = ask(desk, "go on")
+    first = wait_stored(qtbot, desk, running)
+    others = stored_chats(qtbot, desk, 2 * KEPT)
+    seen = []
+    for one in others:
+        chat.open_chat(one)
+        qtbot.waitUntil(lambda: chat.session.loaded)
+        seen.append(ref(chat.session))
+    assert chat.sessions.open(first) is running
+    QApplication.processEvents()
+    gc.collect()
+    assert len([one for one in seen if one() is not None]) == KEPT
+    assert seen[-1]() is chat.session
+    chat.open_chat(others[0])
+    qtbot.waitUntil(lambda: len(chat.session.turns) == 2)

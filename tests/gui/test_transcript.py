@@ -4,7 +4,9 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import Future
 from pathlib import Path
+from time import thread_time
 
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt, QUrl
@@ -14,6 +16,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from laya_desktop.ui import theme
+from laya_desktop.ui.chat import highlight
 from laya_desktop.ui.chat.document import AnswerDocument
 from laya_desktop.ui.chat.formats import Prop
 from laya_desktop.ui.chat.markdown import MarkdownStream
@@ -504,3 +507,20 @@ def test_quick_bench_runs_within_generous_bounds() -> None:
     assert figures["markers_cpu_percent"] < 100
     assert figures["code_stall_ms"] < 500
     assert figures["open_2000_ms"] < 2000
+
+
+def test_code_that_waits_for_its_lexer_does_not_keep_the_thread(
+    qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lexer: Future[None] = Future()
+    monkeypatch.setattr(highlight._lexers, "submit", lambda *_arguments: lexer)
+    body = TextBody()
+    qtbot.addWidget(body)
+    body.set_text("```python\nx = 1\n```\n", plain=False)
+    while body.advance(1.0):
+        pass
+    started = thread_time()
+    assert body.work(0.3)
+    assert thread_time() - started < 0.1
+    lexer.set_result(None)
+    assert not body.work(0.3)

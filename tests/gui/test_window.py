@@ -7,7 +7,7 @@ from time import perf_counter
 
 import pytest
 from PySide6.QtCore import QPoint, QRect, QSize, Qt
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QComboBox
 from pytestqt.qtbot import QtBot
 
 from laya_desktop.core.errors import ErrorCode, LayaError
@@ -17,6 +17,7 @@ from laya_desktop.ui import i18n, theme
 from laya_desktop.ui.main_window import PAGES
 from laya_desktop.ui.models.page import ModelsPage
 from laya_desktop.ui.services import ServerState
+from laya_desktop.ui.settings.page import _GeneralCard
 from laya_desktop.ui.window_state import on_screen
 from tests.gui.conftest import Desk
 from tests.gui.fake_handle import FakeHandle, model
@@ -94,14 +95,39 @@ def test_the_language_switches_live(qtbot: QtBot, qapp: QApplication, desk: Desk
     assert desk.window.chat.composer.button.text() == "Send"
 
 
-def test_a_setting_is_saved_through_the_engine(qtbot: QtBot, desk: Desk) -> None:
+def choose(qtbot: QtBot, combo: QComboBox, value: str) -> None:
+    """As the user does: with the keys."""
+    combo.setFocus()
+    steps = combo.findData(value) - combo.currentIndex()
+    for _ in range(abs(steps)):
+        qtbot.keyClick(combo, Qt.Key.Key_Down if steps > 0 else Qt.Key.Key_Up)
+
+
+def combo_named(desk: Desk, name: str) -> QComboBox:
     desk.window.show_page("settings")
-    refused: list[object] = []
+    combos = desk.window.page("settings").findChildren(QComboBox)
+    return next(combo for combo in combos if combo.accessibleName() == name)
+
+
+def test_choosing_a_theme_saves_it_and_shows_what_is_in_effect(qtbot: QtBot, desk: Desk) -> None:
+    combo = combo_named(desk, "Theme")
+    assert combo.currentData() == "system"
     with qtbot.waitSignal(desk.bridge.config_applied):
-        desk.bridge.set_config("ui.theme", "dark", refused.append)
-    assert desk.handle.saved == [("ui.theme", "dark")]
-    assert desk.bridge.config.ui.theme == "dark"
-    assert refused == []
+        choose(qtbot, combo, "light")
+    assert desk.handle.saved == [("ui.theme", "light")]
+    with qtbot.waitSignal(desk.bridge.config_applied):
+        desk.handle.set_config("ui.theme", "dark")  # as an edit of the file
+    assert combo.currentData() == "dark"
+
+
+def test_a_setting_that_cannot_be_saved_is_told_and_shown_as_it_was(qtbot: QtBot, desk: Desk) -> None:
+    combo = combo_named(desk, "Language")
+    desk.handle.refusal = LayaError(ErrorCode.INVALID_REQUEST, "config.yaml cannot be written.")
+    choose(qtbot, combo, "en")
+    problem = desk.window.page("settings").findChildren(_GeneralCard)[0]._problem
+    qtbot.waitUntil(problem.isVisible)
+    assert problem.text() == "config.yaml cannot be written."
+    assert combo.currentData() == "system"
 
 
 def test_a_broken_config_shows_a_banner_until_it_is_mended(qtbot: QtBot, desk: Desk) -> None:

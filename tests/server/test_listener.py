@@ -14,6 +14,7 @@ import pytest
 
 from laya_desktop.core.errors import LayaError
 from laya_desktop.core.events import Delta
+from laya_desktop.server.__main__ import main as command
 from laya_desktop.server.listener import Listener, PortTakenError
 
 from .scripted import WAIT_S, Server, accepted, finished, hang_after, read_all, read_until, routed
@@ -170,6 +171,13 @@ def test_the_command_says_in_one_line_why_it_cannot_serve(tmp_path, taken):
         assert process.returncode == 1
         assert out == ""
         assert len(err.splitlines()) == lines, err
+
+
+@pytest.mark.parametrize("port", ["99999", "-1", "many", "1.5"])
+def test_the_command_knows_what_a_port_is(port, capsys):
+    with pytest.raises(SystemExit):
+        command(["--port", port])
+    assert "a port is a number from 0 to 65535" in capsys.readouterr().err
 
 
 @pytest.mark.slow

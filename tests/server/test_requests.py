@@ -1,13 +1,14 @@
 """What is read from a body, and what is refused (400 with the field at fault)."""
 
 import json
+import select
 import socket
 from contextlib import closing
 
 import pytest
 
 from laya_desktop.core.types import Message, Role, Sampling
-from laya_desktop.server.chat import MAX_BODY_BYTES
+from laya_desktop.server.body import MAX_BODY_BYTES
 from laya_desktop.server.errors import ApiError
 from laya_desktop.server.openai_api import parse_chat
 
@@ -241,6 +242,14 @@ def test_a_refused_expectation_closes_the_connection(server):
         assert read_all(sock).startswith(b"HTTP/1.1 413")
 
 
+@pytest.mark.parametrize("path", ["/no/such/route", "/health"])
+def test_every_refused_expectation_closes_the_connection(server, path):
+    with closing(server.connect()) as sock:
+        request = server.post(b"", "Expect: 100-continue", close=False)
+        sock.sendall(request.replace(b"/v1/chat/completions", path.encode()))
+        assert read_all(sock).startswith(b"HTTP/1.1 40")
+
+
 def test_a_body_that_never_comes_is_forgotten(server):
     request = server.post(b"{}").replace(b"Content-Length: 2", b"Content-Length: 200")
     assert server.raw(request) == b""
@@ -250,6 +259,40 @@ def test_malformed_http_is_answered_in_json(server):
     answer = server.raw(b"GARBAGE\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 400")
     assert json.loads(answer.partition(b"\r\n\r\n")[2])["error"]["type"] == "invalid_request_error"
+
+
+@pytest.mark.parametrize(
+    ("start", "piece"),
+    [
+        (b"GET /", b"a"),
+        (b"GET /health HTTP/1.1\r\nX-Long: ", b"a"),
+        (b"GET /health HTTP/1.1\r\n", b"X-Short: a\r\n"),
+        (b"TRAILERS", b"X-Short: a\r\n"),
+    ],
+)
+def test_a_head_without_an_end_is_refused(server, start, piece):
+    if start == b"TRAILERS":
+        start = server.post(b"").replace(b"Content-Length: 0", b"Transfer-Encoding: chunked") + b"0\r\n"
+    with closing(server.connect()) as sock:
+        sock.sendall(start)
+        sent, answer = 0, b""
+        while not answer and sent < 2_000_000:
+            sock.sendall(piece * (10_000 // len(piece)))
+            sent += 10_000
+            if select.select([sock], [], [], 0.01)[0]:
+                answer = sock.recv(65536)
+    assert answer.startswith(b"HTTP/1.1 431 Request Header Fields Too Large")
+    assert json.loads(answer.partition(b"\r\n\r\n")[2])["error"]["type"] == "invalid_request_error"
+
+
+def test_many_small_chunks_are_no_head(server):
+    body = json.dumps({"messages": [{"role": "user", "content": "x" * 30_000}]}).encode()
+    chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in body) + b"0\r\n\r\n"
+    head = server.post(b"").replace(b"Content-Length: 0", b"Transfer-Encoding: chunked")
+    with closing(server.connect()) as sock:
+        for at in range(0, len(chunks), 10_000):
+            sock.sendall((head if at == 0 else b"") + chunks[at : at + 10_000])
+        assert b"HTTP/1.1 200" in read_all(sock)
 
 
 def test_keep_alive_survives_errors(server):

@@ -14,7 +14,7 @@ from typing import Protocol
 
 import jinja2
 
-from laya_desktop.backends.common.template_sandbox import TemplateSandbox, render
+from laya_desktop.backends.common.template_sandbox import TemplateSandbox, render, time_limit
 from laya_desktop.core.errors import ErrorCode, LayaError
 from laya_desktop.core.types import Message, Role
 
@@ -65,6 +65,7 @@ class ChatTemplate:
 
     def __init__(self, source: str | None, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
+        self._source = source or ""
         self._markers = _Markers(tokenizer.special_tokens)
         self._plain_markers = _Markers(t for t in tokenizer.special_tokens if t.matched_in_plain)
         self._variables = {
@@ -107,24 +108,31 @@ class ChatTemplate:
 
     def _render_all(self, turns: list[dict[str, str]]) -> str:
         """Render so that nothing is lost: a system text moves into the first user turn where the template
-        has no place for it, and a tool result that would vanish is an error."""
+        has no place for it, and a tool result that would vanish is an error. Rendering costs the other
+        streams their time, so it is done no more often than it takes to know that."""
+        deadline = time_limit()
         try:
-            self._render_complete(turns, Role.SYSTEM)
+            text = self._render(turns, deadline)
+            self._check_told(Role.SYSTEM, turns, text, deadline)
         except LayaError:
             if self.problem or all(turn["role"] != Role.SYSTEM for turn in turns):
                 raise
             turns = _folded(turns)
-        return self._render_complete(turns, Role.TOOL)
-
-    def _render_complete(self, turns: list[dict[str, str]], role: Role) -> str:
-        """Render, and refuse if the text of `role` makes no difference to the outcome."""
-        text = self._render(turns)
-        blanked = [{**turn, "content": ""} if turn["role"] == role else turn for turn in turns]
-        if blanked != turns and text == self._render(blanked):
-            raise _error(f"The model's chat template has no place for {role} messages.")
+            text = self._render(turns, deadline)
+        self._check_told(Role.TOOL, turns, text, deadline)
         return text
 
-    def _render(self, turns: list[dict[str, str]]) -> str:
+    def _check_told(self, role: Role, turns: list[dict[str, str]], text: str, deadline: float) -> None:
+        """Raise if what the turns of `role` say makes no difference to `text`."""
+        said = [turn["content"].strip() for turn in turns if turn["role"] == role]
+        others = [self._source, *(turn["content"] for turn in turns if turn["role"] != role)]
+        if not any(said) or any(_comes_from(content, text, others) for content in said):
+            return
+        blanked = [{**turn, "content": ""} if turn["role"] == role else turn for turn in turns]
+        if text == self._render(blanked, deadline):
+            raise _error(f"The model's chat template has no place for {role} messages.")
+
+    def _render(self, turns: list[dict[str, str]], deadline: float) -> str:
         if self._template is None:
             assert self.problem
             raise self.problem
@@ -132,6 +140,7 @@ class ChatTemplate:
             return render(
                 self._template,
                 {"messages": turns, "add_generation_prompt": True, "tools": None, **self._variables},
+                deadline,
             )
         except jinja2.TemplateError as error:
             raise _error(f"The model's chat template refuses this chat: {error.message}.") from error
@@ -241,6 +250,11 @@ class _Disguise:
                 raise _error("The chat uses every private-use character there is.")
             self._masks[character] = mask
         return self._masks[character]
+
+
+def _comes_from(content: str, text: str, others: Sequence[str]) -> bool:
+    """Whether `content` is in `text` and can be there from nowhere else."""
+    return bool(content) and content in text and not any(content in other for other in others)
 
 
 def _folded(turns: list[dict[str, str]]) -> list[dict[str, str]]:

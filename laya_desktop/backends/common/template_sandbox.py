@@ -32,6 +32,7 @@ MAX_WORK = 64_000_000
 """Bound for the product of the sizes of what goes into one call: what a call can blow its input up to."""
 
 MAX_SECONDS = 2.0
+"""For all that one prompt makes a template do."""
 
 _WIDE_FORMAT = re.compile(r"\d{4,}|\*")
 
@@ -91,20 +92,25 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         return _checked(super().call(__context, __obj, *args, **kwargs))
 
 
-def render(template: jinja2.Template, variables: Mapping[str, object]) -> str:
-    """Render within the bounds. Raises whatever the template raises, `SecurityError` beyond a bound."""
+def time_limit() -> float:
+    """Until when a prompt that is begun now may take, on the monotonic clock."""
+    return time.monotonic() + MAX_SECONDS
+
+
+def render(template: jinja2.Template, variables: Mapping[str, object], deadline: float) -> str:
+    """Render within the bounds and before `deadline` (see `time_limit`). Raises whatever the template raises,
+    `SecurityError` beyond a bound."""
     try:
-        with _time_limit(MAX_SECONDS):
+        with _until(deadline):
             return template.render(variables)
     except _OutOfTime:
         raise SecurityError(f"the template ran for more than {MAX_SECONDS:g} s") from None
 
 
 @contextmanager
-def _time_limit(seconds: float) -> Iterator[None]:
-    """Raise _OutOfTime in this thread. A trace function is the one means that works in every thread, on
-    every system and between any two lines of a compiled template."""
-    deadline = time.monotonic() + seconds
+def _until(deadline: float) -> Iterator[None]:
+    """Raise _OutOfTime in this thread after `deadline`. A trace function is the one means that works in every
+    thread, on every system and between any two lines of a compiled template."""
 
     def trace(frame: FrameType, event: str, arg: object) -> Any:
         if time.monotonic() > deadline:

@@ -13,7 +13,6 @@ from PySide6.QtCore import (
     QEvent,
     QLocale,
     QModelIndex,
-    QPoint,
     QRect,
     QRectF,
     QSize,
@@ -23,11 +22,8 @@ from PySide6.QtCore import (
 )
 from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QMouseEvent, QPainter
 from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QFrame,
     QHBoxLayout,
     QLineEdit,
-    QListView,
     QMenu,
     QStyledItemDelegate,
     QStyleOptionViewItem,
@@ -36,6 +32,7 @@ from PySide6.QtWidgets import (
 )
 
 from laya_desktop.ui import icons, theme
+from laya_desktop.ui.painted_list import PaintedList
 from laya_desktop.ui.style import focus_ring, rounded
 from laya_desktop.ui.widgets import Panel, Retranslating, Text, button
 
@@ -203,8 +200,7 @@ class _EntryDelegate(QStyledItemDelegate):
             rounded(painter, area, theme.RADIUS, tokens.accent_tint)
         elif hovered:
             rounded(painter, area, theme.RADIUS, theme.mix(tokens.panel, tokens.text, 0.05))
-        keyboard = self._view.window().testAttribute(Qt.WidgetAttribute.WA_KeyboardFocusChange)
-        if keyboard and self._view.hasFocus() and index == self._view.currentIndex():
+        if index == self._view.currentIndex() and self._view.keyboard_focus():
             focus_ring(painter, area)
         text = area.adjusted(10, 0, -10, 0)
         if hovered:
@@ -230,27 +226,19 @@ class _EntryDelegate(QStyledItemDelegate):
         editor.setGeometry(option.rect.adjusted(0, 1, 0, -1))
 
 
-class ChatListView(QListView):
+class ChatListView(PaintedList):
     """Emits `opened` for a click or Enter, `delete_wanted` from the bin, the Delete key or the menu."""
 
     opened = Signal(str)
     delete_wanted = Signal(str)
 
     def __init__(self, model: ChatListModel) -> None:
-        super().__init__()
-        self.pointer = QPoint(-1, -1)
+        super().__init__(model)
         self.shown: str | None = None
-        self.setModel(model)
         self.setItemDelegate(_EntryDelegate(self))
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setMouseTracking(True)
         # Headings are as high as entries, so that ten thousand rows are laid out at once.
         self.setUniformItemSizes(True)
-        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setEditTriggers(
-            QAbstractItemView.EditTrigger.EditKeyPressed | QAbstractItemView.EditTrigger.DoubleClicked
-        )
+        self.setEditTriggers(PaintedList.EditTrigger.EditKeyPressed | PaintedList.EditTrigger.DoubleClicked)
         self.clicked.connect(self._open)
 
     def show_as_open(self, conversation: str | None) -> None:
@@ -264,16 +252,6 @@ class ChatListView(QListView):
 
     def bin_rect(self, item: QRect) -> QRect:
         return QRect(item.right() - 32, item.center().y() - 13, 28, 28)
-
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        self.pointer = event.position().toPoint()
-        self.viewport().update()
-        super().mouseMoveEvent(event)
-
-    def leaveEvent(self, event: QEvent) -> None:
-        self.pointer = QPoint(-1, -1)
-        self.viewport().update()
-        super().leaveEvent(event)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         index = self.indexAt(event.position().toPoint())

@@ -62,7 +62,7 @@ class SendButton(Retranslating, QPushButton):
 class Composer(Retranslating, QFrame):
     """Emits `submitted(text)` once per send and `stop_requested` from Stop.
 
-    While `set_streaming(True)` holds, Enter does nothing and the text stays.
+    While `set_streaming(True)` or `set_ready(False)` holds, Enter does nothing and the text stays.
     """
 
     submitted = Signal(str)
@@ -71,6 +71,7 @@ class Composer(Retranslating, QFrame):
     def __init__(self) -> None:
         super().__init__()
         self._streaming = False
+        self._ready = True
         self._context: tuple[int, int] | None = None
         self.edit = PromptEdit()
         self.picker = ModelPicker()
@@ -99,9 +100,9 @@ class Composer(Retranslating, QFrame):
         self._refresh()
 
     def send(self) -> None:
-        """Send the text unless it is blank, being composed, or an answer is on its way."""
+        """Send the text unless it is blank, being composed, or the chat cannot take it now."""
         text = clean(self.edit.toPlainText())
-        if self._streaming or self.edit.composing() or not text.strip():
+        if self._streaming or not self._ready or self.edit.composing() or not text.strip():
             return
         self.edit.clear()
         self.submitted.emit(text)
@@ -109,6 +110,11 @@ class Composer(Retranslating, QFrame):
     def set_streaming(self, streaming: bool) -> None:
         """Turn Send into Stop and back."""
         self._streaming = streaming
+        self._refresh()
+
+    def set_ready(self, ready: bool) -> None:
+        """Whether the chat can take a question."""
+        self._ready = ready
         self._refresh()
 
     def set_context(self, context: tuple[int, int] | None) -> None:
@@ -151,4 +157,4 @@ class Composer(Retranslating, QFrame):
     def _refresh(self) -> None:
         if self.button.stops != self._streaming:
             self.button.set_stops(self._streaming)
-        self.button.setEnabled(self._streaming or not self.edit.document().isEmpty())
+        self.button.setEnabled(self._streaming or (self._ready and not self.edit.document().isEmpty()))

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec.structs import replace
 from PySide6.QtCore import QObject, Signal
 
 from laya_desktop.core.errors import ErrorCode, ErrorInfo
@@ -61,66 +62,56 @@ class History(QObject):
 
         self._run(work, deliver)
 
-    def turns(self, conversation: str, done: Callable[[list[Turn]], None]) -> None:
-        """All turns of a stored chat."""
-        self._run(lambda: [_turn(one) for one in self._opened().messages(conversation)], done)
+    def turns(
+        self, conversation: str, done: Callable[[list[Turn]], None], failed: Callable[[], None] | None = None
+    ) -> None:
+        """All turns of a stored chat; `failed` is called if they cannot be read."""
 
-    def append(self, session: "ChatSession", turn: Turn) -> None:
-        """Store a new turn; the first one of a session makes its chat."""
-        turn.stored = True
-        role, content, message_id = turn.role, turn.content, turn.id
+        def tell(error: ErrorInfo) -> None:
+            if failed is not None:
+                failed()
+            self.failed.emit(error)
+
+        def work() -> list[Turn]:
+            return [_turn(one) for one in self._opened().messages(conversation)]
+
+        self._bridge.background(work, done, tell)
+
+    def put(self, session: "ChatSession", turn: Turn) -> None:
+        """Store a turn as far as it has come; the first one of a session makes its chat."""
+        known, asks = session.conversation is not None, turn.role == Role.USER
+        message = StoredMessage(
+            conversation_id="",  # the worker thread knows it
+            role=turn.role,
+            content=turn.content,
+            state=_STATES.get(turn.phase, MessageState.PARTIAL),
+            id=turn.id,
+            model=turn.model or None,
+            decision=turn.decision,
+            usage=turn.usage,
+            timings=turn.timings,
+            error=turn.error.sentence() if turn.error is not None else None,
+        )
 
         def work() -> Conversation | None:
-            store, fresh = self._opened(), session.stored_as is None
+            # What could not be written before is written first: the disk may have room again.
+            session.unwritten[message.id] = message
+            store = self._opened()
             if session.stored_as is None:
                 session.stored_as = store.create().id
-            conversation = session.stored_as
-            store.append(
-                StoredMessage(conversation_id=conversation, role=role, content=content, id=message_id)
-            )
-            return store.get(conversation) if fresh else None
+            for one in list(session.unwritten.values()):
+                store.put(replace(one, conversation_id=session.stored_as))
+                del session.unwritten[one.id]
+            return None if known else store.get(session.stored_as)
 
         def deliver(created: Conversation | None) -> None:
-            if created is not None:
+            if created is not None and session.conversation is None:
                 session.conversation, session.title = created.id, created.title
                 self.created.emit(session)
-            elif session.conversation is not None:
+            elif asks and session.conversation is not None:
                 self.touched.emit(session.conversation)
 
         self._run(work, deliver)
-
-    def put_answer(self, session: "ChatSession", turn: Turn) -> None:
-        """Store an answer as far as it has come."""
-        fresh, turn.stored = not turn.stored, True
-        content, message_id = turn.content, turn.id
-        state = _STATES.get(turn.phase, MessageState.PARTIAL)
-        details: dict[str, Any] = {
-            "model": turn.model or None,
-            "decision": turn.decision,
-            "usage": turn.usage,
-            "timings": turn.timings,
-            "error": turn.error.sentence() if turn.error is not None else None,
-        }
-
-        def work() -> None:
-            conversation = session.stored_as
-            if conversation is None:  # its first turn could not be stored
-                return
-            if not fresh:
-                self._opened().update_content(message_id, content, state, **details)
-                return
-            self._opened().append(
-                StoredMessage(
-                    conversation_id=conversation,
-                    role=Role.ASSISTANT,
-                    content=content,
-                    state=state,
-                    id=message_id,
-                    **details,
-                )
-            )
-
-        self._run(work)
 
     def rename(self, conversation: str, title: str) -> None:
         self._run(lambda: self._opened().rename(conversation, title))
@@ -171,7 +162,6 @@ def _turn(stored: StoredMessage) -> Turn:
         stored.role,
         stored.content,
         id=stored.id,
-        stored=True,
         phase=_PHASES[stored.state],
         model=stored.model or "",
         decision=stored.decision,

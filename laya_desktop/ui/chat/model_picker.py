@@ -8,7 +8,7 @@ from laya_desktop.core.events import ModelStatus
 from laya_desktop.core.types import AUTO_MODEL
 from laya_desktop.ui import icons, theme
 from laya_desktop.ui.model_text import state_text, state_token
-from laya_desktop.ui.style import chevron, rounded
+from laya_desktop.ui.style import chevron, rounded, shows_focus
 from laya_desktop.ui.widgets import Retranslating
 
 
@@ -38,9 +38,8 @@ class ModelPicker(Retranslating, QPushButton):
         self.retranslate()
 
     def set_models(self, models: tuple[ModelStatus, ...]) -> None:
+        """What the menu offers."""
         self._models = models
-        if self._choice != AUTO_MODEL and all(model.name != self._choice for model in models):
-            self.set_choice(AUTO_MODEL)
 
     def menu_of_models(self) -> QMenu:
         """The menu as it would open now."""
@@ -90,7 +89,7 @@ class ModelPicker(Retranslating, QPushButton):
     def paintEvent(self, event: QPaintEvent) -> None:
         tokens = theme.current()
         painter = QPainter(self)
-        focused = self.hasFocus() and self.window().testAttribute(Qt.WidgetAttribute.WA_KeyboardFocusChange)
+        focused = shows_focus(self)
         ground = theme.mix(tokens.accent_tint, tokens.accent, 0.1 if self.underMouse() else 0)
         rounded(painter, self.rect(), self.height() / 2, ground, tokens.focus if focused else None, 2)
         painter.setPen(tokens.color("accent"))

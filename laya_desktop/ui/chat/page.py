@@ -13,15 +13,13 @@ from laya_desktop.ui.chat.composer import Composer
 from laya_desktop.ui.chat.overflow_bar import OverflowBar
 from laya_desktop.ui.chat.session import ChatSession
 from laya_desktop.ui.chat.sessions import Sessions
-from laya_desktop.ui.chat.transcript import Transcript
+from laya_desktop.ui.chat.transcript import COLUMN, Transcript
 from laya_desktop.ui.chat.turn import Phase, Turn, why_details
 from laya_desktop.ui.chat.turn_view import fields, message
 from laya_desktop.ui.chat.welcome import Welcome
-from laya_desktop.ui.layouts import Column
+from laya_desktop.ui.layouts import Centred
 from laya_desktop.ui.services import Services
 from laya_desktop.ui.widgets import Chip, IconButton, PageHeader, Retranslating
-
-COLUMN = 760
 
 
 class ChatPage(Retranslating, QWidget):
@@ -129,7 +127,7 @@ class ChatPage(Retranslating, QWidget):
         middle.addWidget(self._body, 1)
         # In line with the transcript, whose scroll bar is always there.
         bar = self.transcript.verticalScrollBar().sizeHint().width()
-        middle.addWidget(Column(foot, COLUMN, right=bar))
+        middle.addWidget(Centred(foot, COLUMN, right=bar))
         self._row = QHBoxLayout(self)
         self._row.setContentsMargins(0, 0, 0, 0)
         self._row.setSpacing(0)
@@ -219,6 +217,7 @@ class ChatPage(Retranslating, QWidget):
     def _show_running(self) -> None:
         session = self.session
         self.composer.set_streaming(session.running)
+        self.composer.set_ready(session.loaded)
         self.composer.set_context(session.context)
         last = session.turns[-1] if session.turns else None
         error = last.error if last is not None and last.phase is Phase.FAILED else None
@@ -244,6 +243,7 @@ class ChatPage(Retranslating, QWidget):
 
     def _show_models(self, models: tuple[ModelStatus, ...]) -> None:
         self.composer.picker.set_models(models)
+        self.composer.picker.set_choice(self.session.model)
         self.welcome.set_has_models(bool(models))
 
     # The list

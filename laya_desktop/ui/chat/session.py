@@ -23,6 +23,7 @@ from laya_desktop.core.events import (
     Routed,
 )
 from laya_desktop.core.types import AUTO_MODEL, Caller, ChatRequest, Message, Role, Sampling
+from laya_desktop.store.conversations import StoredMessage
 from laya_desktop.ui.bridge import Bridge
 from laya_desktop.ui.chat.history import History
 from laya_desktop.ui.chat.turn import Phase, Turn
@@ -48,12 +49,13 @@ class ChatSession(QObject):
         self.conversation = conversation
         self.stored_as = conversation
         """The same, set by the worker thread as soon as the chat is on disk; only that thread reads it."""
+        self.unwritten: dict[str, StoredMessage] = {}
+        """Turns that wait to be written, by id; the worker thread's too."""
         self.title = ""
         self.turns: list[Turn] = []
         self.loaded = conversation is None
-        self.model = AUTO_MODEL
+        self._model = AUTO_MODEL
         self.sampling = Sampling()
-        self.key = conversation or uuid4().hex
         self._request: str | None = None
         self._answer: Turn | None = None
         self._started = 0.0
@@ -67,6 +69,15 @@ class ChatSession(QObject):
     def running(self) -> bool:
         """Whether an answer is on its way."""
         return self._request is not None
+
+    @property
+    def model(self) -> str:
+        """Who answers: the chosen model, or `auto` while the config does not have it."""
+        return self._model if self._bridge.model(self._model) is not None else AUTO_MODEL
+
+    @model.setter
+    def model(self, name: str) -> None:
+        self._model = name
 
     @property
     def questions(self) -> int:
@@ -90,13 +101,14 @@ class ChatSession(QObject):
         self.filled.emit()
 
     def send(self, text: str) -> None:
-        """Store the user's message and ask for an answer; ignored while one is on its way."""
-        if self.running:
+        """Store the user's message and ask for an answer; ignored while one is on its way, and until the
+        turns before it are there."""
+        if self.running or not self.loaded:
             return
         question = Turn(Role.USER, text)
         self.turns.append(question)
         self.added.emit(question)
-        self._history.append(self, question)
+        self._history.put(self, question)
         self._ask(Turn(Role.ASSISTANT))
 
     def stop(self) -> None:
@@ -111,7 +123,7 @@ class ChatSession(QObject):
             return
         self.turns.pop()
         self.removed.emit(turn)
-        self._ask(Turn(Role.ASSISTANT, id=turn.id, stored=turn.stored))
+        self._ask(Turn(Role.ASSISTANT, id=turn.id))
 
     def drop_oldest_and_retry(self, turn_id: str) -> None:
         """Leave the oldest turns out of what is sent, visibly, and ask again; repeats until it fits."""
@@ -141,7 +153,7 @@ class ChatSession(QObject):
         """Store what the answer has so far."""
         if self._answer is not None and self._unsaved:
             self._unsaved = False
-            self._history.put_answer(self, self._answer)
+            self._history.put(self, self._answer)
 
     def _sent_turns(self) -> list[Turn]:
         return [
@@ -182,7 +194,7 @@ class ChatSession(QObject):
             model=self.model,
             sampling=self.sampling,
             caller=Caller.CHAT,
-            conversation_id=self.key,
+            conversation_id=self.conversation,
         )
         self._answer, self._request = answer, request.id
         self._started = monotonic()
@@ -242,7 +254,7 @@ class ChatSession(QObject):
     def _end(self, answer: Turn) -> None:
         self._saver.stop()
         self._request = None
-        self._unsaved = bool(answer.content) or answer.stored or answer.error is not None
+        self._unsaved = True
         self.save()
         self._answer = None
         self.changed.emit(answer)

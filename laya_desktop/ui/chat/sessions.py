@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from time import time
+from typing import Final
 
 from PySide6.QtCore import QObject, Signal
 
@@ -9,6 +10,9 @@ from laya_desktop.ui.bridge import Bridge
 from laya_desktop.ui.chat.chat_list import Entry
 from laya_desktop.ui.chat.history import History
 from laya_desktop.ui.chat.session import ChatSession
+
+KEPT: Final = 8
+"""How many chats stay in memory after they were shown; those that run are not counted."""
 
 
 class Sessions(QObject):
@@ -21,7 +25,7 @@ class Sessions(QObject):
     def __init__(self, bridge: Bridge, history: History) -> None:
         super().__init__()
         self._bridge, self._history = bridge, history
-        self._open: dict[str, ChatSession] = {}
+        self._open: dict[str, ChatSession] = {}  # the one shown last at the end
         self._entries: dict[str, Entry] = {}
         self._deleted: dict[str, Entry] = {}
         self.complete = True
@@ -49,13 +53,13 @@ class Sessions(QObject):
 
     def open(self, conversation: str) -> ChatSession:
         """The session of a stored chat; its turns arrive with `filled`."""
-        if conversation in self._open:
-            return self._open[conversation]
-        session = self._watch(ChatSession(self._bridge, self._history, conversation))
-        entry = self._entries.get(conversation)
-        session.title = entry.title if entry is not None else ""
-        self._open[conversation] = session
-        self._history.turns(conversation, session.fill)
+        session = self._open.pop(conversation, None)
+        if session is None:
+            session = self._watch(ChatSession(self._bridge, self._history, conversation))
+            entry = self._entries.get(conversation)
+            session.title = entry.title if entry is not None else ""
+            self._history.turns(conversation, session.fill, lambda: self._forget(conversation))
+        self._keep(conversation, session)
         return session
 
     def running(self) -> set[str]:
@@ -97,6 +101,17 @@ class Sessions(QObject):
         session.running_changed.connect(self.running_changed)
         return session
 
+    def _keep(self, conversation: str, session: ChatSession) -> None:
+        """Hold a session; let go of those that rest and were not shown for longest."""
+        self._open[conversation] = session
+        resting = [name for name, one in self._open.items() if not one.running]
+        for name in resting[:-KEPT]:
+            self._forget(name)
+
+    def _forget(self, conversation: str) -> None:
+        """Open this chat from the disk the next time."""
+        self._open.pop(conversation, None)
+
     def _take_page(self, entries: list[Entry], complete: bool) -> None:
         running = self.running()
         for entry in entries:
@@ -107,7 +122,7 @@ class Sessions(QObject):
     def _note_created(self, session: ChatSession) -> None:
         conversation = session.conversation
         assert conversation is not None
-        self._open[conversation] = session
+        self._keep(conversation, session)
         self._entries[conversation] = Entry(conversation, session.title, time(), running=session.running)
         self.entry_changed.emit(conversation)
 

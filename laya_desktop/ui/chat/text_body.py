@@ -137,11 +137,12 @@ class TextBody(QTextBrowser):
         return bool(self._pending)
 
     def work(self, budget_s: float) -> bool:
-        """Do pending embellishment for about `budget_s` seconds. Whether some is left."""
+        """Do pending embellishment for about `budget_s` seconds. Whether some is left: to be done now, or
+        once another thread has delivered what it needs (then this returns early)."""
         begun = perf_counter()
         while self._jobs:
-            for _ in self._jobs[0]:
-                if perf_counter() - begun >= budget_s:
+            for ready in self._jobs[0]:
+                if not ready or perf_counter() - begun >= budget_s:
                     return True
             self._jobs.popleft()
         return False

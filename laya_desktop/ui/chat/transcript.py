@@ -5,19 +5,19 @@ recycled `MessageView`; the rest costs one small object. The place of the reader
 and where its top is, or the end: corrections of heights elsewhere never move what is being read.
 """
 
-from collections import OrderedDict
 from collections.abc import Iterable
 from time import perf_counter
 from typing import Any, Final
 
-from PySide6.QtCore import QPoint, QRect, Qt, QTimer, Signal
-from PySide6.QtGui import QGuiApplication, QKeyEvent, QMouseEvent, QPalette, QResizeEvent, QShowEvent
+from PySide6.QtCore import QPoint, QRect, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QMouseEvent, QPalette, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QPushButton, QWidget
 
 from laya_desktop.ui import theme
 from laya_desktop.ui.chat.column import Column, Item
 from laya_desktop.ui.chat.link_popover import LinkPopover
 from laya_desktop.ui.chat.message_view import MessageData, MessageView
+from laya_desktop.ui.chat.views import EdgeScroll, Views, single_shot
 from laya_desktop.ui.widgets import Retranslating, button
 
 __all__ = ["MessageData", "Transcript"]
@@ -30,7 +30,6 @@ _BIND_BUDGET_S: Final = 0.012
 _WORK_MS: Final = 8
 _SETTLED_MS: Final = 150
 _WORK_BUDGET_S: Final = 0.004
-_SPARE: Final = 16
 _NEAR_END: Final = 4
 
 
@@ -53,17 +52,15 @@ class Transcript(Retranslating, QAbstractScrollArea):
         self.viewport().setAutoFillBackground(True)
         self.verticalScrollBar().setSingleStep(theme.S5)
         self._column = Column()
-        self._views: dict[str, MessageView] = {}
-        self._spare: OrderedDict[str, MessageView] = OrderedDict()
+        self._views = Views(self._new_view)
+        self._edge_scroll = EdgeScroll(self)
         self._follow = True
         self._anchor = (0, 0)  # message, pixels of its top below the viewport's
         self._placing = False
         self._value = 0
         self._buffers: dict[str, list[str]] = {}
-        self._flush_timer = self._timer(_FLUSH_MS, self.flush)
-        self._work_timer = self._timer(_WORK_MS, self._work)
-        self._drag_timer = self._timer(_FLUSH_MS, self._scroll_by_drag)
-        self._drag_at = QPoint()
+        self._flush_timer = single_shot(self, _FLUSH_MS, self.flush)
+        self._work_timer = single_shot(self, _WORK_MS, self._work)
         self._jump = button()
         self._jump.setParent(self)
         self._jump.hide()
@@ -72,14 +69,6 @@ class Transcript(Retranslating, QAbstractScrollArea):
         self._popover.opened.connect(self.link_activated)
         theme.notifier().changed.connect(self._recolour)
         self.retranslate()
-
-    def _timer(self, interval: int, slot: Any) -> QTimer:
-        timer = QTimer(self)
-        timer.setSingleShot(True)
-        timer.setInterval(interval)
-        timer.setTimerType(Qt.TimerType.PreciseTimer)
-        timer.timeout.connect(slot)
-        return timer
 
     def retranslate(self) -> None:
         self.setAccessibleName(self.tr("Conversation"))
@@ -106,8 +95,8 @@ class Transcript(Retranslating, QAbstractScrollArea):
         """Take a message away."""
         if message_id not in self._column:
             return
-        self._release(message_id)
-        self._forget(message_id)
+        self._views.release(message_id)
+        self._views.forget(message_id)
         self._buffers.pop(message_id, None)
         at = self._column.remove(message_id)
         if self._anchor[0] > at:
@@ -116,10 +105,7 @@ class Transcript(Retranslating, QAbstractScrollArea):
 
     def clear(self) -> None:
         """Show nothing."""
-        for message_id in list(self._views):
-            self._release(message_id)
-        for message_id in list(self._spare):
-            self._forget(message_id)
+        self._views.clear()
         self._column.clear()
         self._buffers.clear()
         self._follow, self._anchor = True, (0, 0)
@@ -142,7 +128,7 @@ class Transcript(Retranslating, QAbstractScrollArea):
         streamed = item.data.state == "streaming"
         for name, value in fields.items():
             setattr(item.data, name, value)
-        view = self._views.get(message_id)
+        view = self._views.bound.get(message_id)
         resumed = not streamed and item.data.state == "streaming"
         if text != item.data.text or resumed:
             item.data.text = text
@@ -153,7 +139,7 @@ class Transcript(Retranslating, QAbstractScrollArea):
                 view.body.finish()
             view.refresh()
         if view is None:
-            self._forget(message_id)
+            self._views.forget(message_id)
         item.changed()
         self._buffers.setdefault(message_id, [])
         self._schedule()
@@ -187,7 +173,7 @@ class Transcript(Retranslating, QAbstractScrollArea):
         self._buffers.clear()
         left = False
         for message_id in waiting:
-            view = self._views.get(message_id)
+            view = self._views.bound.get(message_id)
             if view is not None:
                 left |= view.body.advance(_FLUSH_BUDGET_S)
                 self._column[message_id].changed()
@@ -211,9 +197,9 @@ class Transcript(Retranslating, QAbstractScrollArea):
         item = self._column[message_id]
         had_text = bool(item.data.text)
         item.data.text += text
-        view = self._views.get(message_id)
+        view = self._views.bound.get(message_id)
         if view is None:
-            self._forget(message_id)
+            self._views.forget(message_id)
             item.changed()
             return
         view.body.feed(text)
@@ -222,18 +208,6 @@ class Transcript(Retranslating, QAbstractScrollArea):
 
     # Views
 
-    def _bind(self, item: Item) -> MessageView:
-        message_id = item.data.id
-        view = self._spare.pop(message_id, None)
-        if view is None:
-            if len(self._spare) >= _SPARE:
-                _, view = self._spare.popitem(last=False)
-            else:
-                view = self._new_view()
-            view.show_message(item.data)
-        self._views[message_id] = view
-        return view
-
     def _new_view(self) -> MessageView:
         view = MessageView(self.viewport())
         view.retry_requested.connect(self.retry_requested)
@@ -241,24 +215,6 @@ class Transcript(Retranslating, QAbstractScrollArea):
         view.link_clicked.connect(self._ask_link)
         view.dragged_beyond.connect(self._drag)
         return view
-
-    def _release(self, message_id: str) -> None:
-        view = self._views.pop(message_id, None)
-        if view is None:
-            return
-        view.hide()
-        self._spare[message_id] = view
-        if len(self._spare) > 2 * _SPARE:
-            _, oldest = self._spare.popitem(last=False)
-            oldest.deleteLater()
-
-    def _forget(self, message_id: str) -> None:
-        """A spare view's content is out of date; it is the first to be reused."""
-        view = self._spare.pop(message_id, None)
-        if view is not None:
-            key = f"\0{id(view)}"
-            self._spare[key] = view
-            self._spare.move_to_end(key, last=False)
 
     # Geometry
 
@@ -275,10 +231,8 @@ class Transcript(Retranslating, QAbstractScrollArea):
         for _ in range(12):
             self._column.sum_up()
             value = self._wanted_value(page)
-            changed = False
-            for at in self._column.between(value, value + page):
-                changed |= self._measure(self._column.items[at], width, deadline)
-            if not changed:
+            shown = [self._column.items[at] for at in self._column.between(value, value + page)]
+            if not sum(self._measure(item, width, deadline) for item in shown):
                 break
         self._place(value, width, page)
         self._placing = False
@@ -292,11 +246,11 @@ class Transcript(Retranslating, QAbstractScrollArea):
 
     def _measure(self, item: Item, width: int, deadline: float) -> bool:
         """Give a message its view and its true height. Whether that was another."""
-        view = self._views.get(item.data.id)
+        view = self._views.bound.get(item.data.id)
         if view is not None and item.width == width:
             return False
         if view is None:
-            view = self._bind(item)
+            view = self._views.bind(item.data)
             view.body.advance(max(0.0, deadline - perf_counter()))
         return item.measured(width, view.arrange(width), final=view.body.is_loaded())
 
@@ -313,9 +267,9 @@ class Transcript(Retranslating, QAbstractScrollArea):
         left = (self.viewport().width() - width) // 2
         # Views within a page of what is visible stay.
         keep = self._column.between(value - page, value + 2 * page)
-        for message_id in [one for one in self._views if self._column.index[one] not in keep]:
-            self._release(message_id)
-        for message_id, view in self._views.items():
+        for message_id in [one for one in self._views.bound if self._column.index[one] not in keep]:
+            self._views.release(message_id)
+        for message_id, view in self._views.bound.items():
             at = self._column.index[message_id]
             area = QRect(left, self._column.tops[at] - value, width, self._column.items[at].height)
             if view.geometry() != area:
@@ -345,7 +299,7 @@ class Transcript(Retranslating, QAbstractScrollArea):
     def _next_task(self) -> MessageView | Item | None:
         """What to do when there is time: text not yet in, code not yet coloured, a neighbour not built."""
         busy = None
-        for view in self._views.values():
+        for view in self._views.bound.values():
             if not view.body.is_loaded():
                 return view
             if view.body.has_work():
@@ -354,11 +308,9 @@ class Transcript(Retranslating, QAbstractScrollArea):
 
     def _neighbour(self) -> Item | None:
         page = self.viewport().height()
-        for at in self._column.between(self._value - page // 2, self._value + page + page // 2):
-            item = self._column.items[at]
-            if item.data.id not in self._views:
-                return item
-        return None
+        around = self._column.between(self._value - page // 2, self._value + page + page // 2)
+        items = (self._column.items[at] for at in around)
+        return next((item for item in items if item.data.id not in self._views.bound), None)
 
     def _work(self) -> None:
         task = self._next_task()
@@ -371,10 +323,9 @@ class Transcript(Retranslating, QAbstractScrollArea):
             item = self._column[task.data.id]
             if not task.body.is_loaded():
                 task.body.advance(_WORK_BUDGET_S)
-                item.width = 0
             else:
                 task.body.work(_WORK_BUDGET_S)
-                item.width = 0
+            item.width = 0
         self._arrange()
 
     # Scrolling
@@ -419,19 +370,7 @@ class Transcript(Retranslating, QAbstractScrollArea):
 
     def _drag(self, at: QPoint) -> None:
         self._popover.hide()
-        self._drag_at = self.viewport().mapFromGlobal(at)
-        if not self.viewport().rect().contains(self._drag_at) and not self._drag_timer.isActive():
-            self._drag_timer.start()
-
-    def _scroll_by_drag(self) -> None:
-        """Scroll while a selection is dragged beyond an edge, faster the farther it is."""
-        area = self.viewport().rect()
-        y = self._drag_at.y()
-        beyond = y if y < 0 else max(0, y - area.height())
-        if beyond and QGuiApplication.mouseButtons() & Qt.MouseButton.LeftButton:
-            bar = self.verticalScrollBar()
-            bar.setValue(bar.value() + max(-100, min(100, beyond // 2)))
-            self._drag_timer.start()
+        self._edge_scroll.drag(at)
 
     # Around the messages
 
@@ -454,8 +393,7 @@ class Transcript(Retranslating, QAbstractScrollArea):
         self._popover.ask(address, self.mapFromGlobal(at))
 
     def _recolour(self) -> None:
-        for view in self._views.values():
+        for view in self._views.bound.values():
             view.recolour()
-        for message_id in list(self._spare):
-            self._forget(message_id)
+        self._views.forget_all()
         self._plan_work()

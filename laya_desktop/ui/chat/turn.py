@@ -8,7 +8,7 @@ from PySide6.QtCore import QCoreApplication, QObject
 
 from laya_desktop.core.errors import ErrorInfo
 from laya_desktop.core.types import Decision, Role, Timings, Usage
-from laya_desktop.ui import format
+from laya_desktop.ui import engine_text, format
 
 
 class Phase(Enum):
@@ -30,13 +30,12 @@ class Phase(Enum):
 
 @dataclass(slots=True)
 class Turn:
-    """`stored` says whether the store has it, under the same `id`. `left_out` turns are shown but no longer
-    sent. `progress` belongs to the phase: a place in the queue, or 0…1."""
+    """Stored under the same `id`. `left_out` turns are shown but no longer sent. `progress` belongs to the
+    phase: a place in the queue, or 0…1."""
 
     role: Role
     content: str = ""
     id: str = field(default_factory=lambda: uuid4().hex)
-    stored: bool = False
     phase: Phase = Phase.DONE
     progress: float = 0.0
     model: str = ""
@@ -79,14 +78,14 @@ def why_text(decision: Decision) -> str:
     from laya_desktop.ui.routing.words import task
 
     translate = QCoreApplication.translate
-    parts = [task(decision.task), decision.rule or decision.reason, format.microseconds(decision.elapsed_us)]
+    parts = [task(decision.task), engine_text.rule(decision), format.microseconds(decision.elapsed_us)]
     return translate("chat", "why: {0}").format(" · ".join(part for part in parts if part))
 
 
 def why_details(decision: Decision) -> str:
     """The whole story of a decision, a line each."""
     translate = QCoreApplication.translate
-    lines = [decision.reason] if decision.reason else []
+    lines = [engine_text.reason(decision)]
     for candidate in decision.candidates:
         if candidate.excluded:
             lines.append(

@@ -5,6 +5,7 @@ from typing import Any
 from PySide6.QtCore import QCoreApplication
 
 from laya_desktop.core.types import Role
+from laya_desktop.ui import engine_text
 from laya_desktop.ui.chat.message_view import MessageData, State
 from laya_desktop.ui.chat.turn import Phase, Turn, footer_text, status_text, why_text
 
@@ -21,7 +22,7 @@ def fields(turn: Turn, *, latest: bool) -> dict[str, Any]:
         return {"state": "complete"}
     translate = QCoreApplication.translate
     chips = (translate("chat", "no longer sent"),) if turn.left_out else ()
-    error = turn.error.sentence() if turn.error is not None else ""
+    error = engine_text.error(turn.error) if turn.error is not None else ""
     footer = footer_text(turn)
     if error and not latest:
         footer = translate("chat", "failed: {0}").format(error)

@@ -8,7 +8,7 @@ from laya_desktop.ui import icons, theme
 from laya_desktop.ui.layouts import ScrollPage
 from laya_desktop.ui.models.guide import ModelGuide
 from laya_desktop.ui.services import Services
-from laya_desktop.ui.style import rounded
+from laya_desktop.ui.style import rounded, shows_focus
 from laya_desktop.ui.widgets import Retranslating, Text
 
 
@@ -31,7 +31,7 @@ class _Example(QPushButton):
     def paintEvent(self, event: QPaintEvent) -> None:
         tokens = theme.current()
         painter = QPainter(self)
-        focused = self.hasFocus() and self.window().testAttribute(Qt.WidgetAttribute.WA_KeyboardFocusChange)
+        focused = shows_focus(self)
         shade = 0.08 if self.isDown() else 0.04 if self.underMouse() else 0
         border = tokens.focus if focused else tokens.line
         ground = theme.mix(tokens.panel, tokens.text, shade)

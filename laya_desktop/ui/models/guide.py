@@ -7,7 +7,7 @@ from PySide6.QtGui import QDesktopServices, QGuiApplication
 from PySide6.QtWidgets import QFileDialog
 
 from laya_desktop.core.errors import ErrorInfo
-from laya_desktop.ui import theme
+from laya_desktop.ui import engine_text, theme
 from laya_desktop.ui.layouts import Flow
 from laya_desktop.ui.services import Services
 from laya_desktop.ui.widgets import Card, Retranslating, Text, button
@@ -92,6 +92,6 @@ class ModelGuide(Retranslating, Card):
         QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._services.paths.models)))
 
     def _refused(self, error: ErrorInfo) -> None:
-        self._problem.setText(error.sentence())
+        self._problem.setText(engine_text.error(error))
         self._problem.show()
         self._copy.show()

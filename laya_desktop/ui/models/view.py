@@ -3,15 +3,16 @@
 from dataclasses import dataclass
 from typing import Any
 
-from PySide6.QtCore import QAbstractListModel, QEvent, QModelIndex, QPoint, QRect, QSize, Qt, Signal
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QPoint, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter
-from PySide6.QtWidgets import QAbstractItemView, QFrame, QListView, QStyledItemDelegate, QStyleOptionViewItem
+from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem
 
 from laya_desktop.core.errors import ErrorInfo
 from laya_desktop.core.events import ModelStatus
 from laya_desktop.core.types import ModelState
-from laya_desktop.ui import format, theme
+from laya_desktop.ui import engine_text, format, theme
 from laya_desktop.ui.model_text import facts, state_text, state_token, state_tone
+from laya_desktop.ui.painted_list import PaintedList
 from laya_desktop.ui.style import focus_ring, rounded
 from laya_desktop.ui.widgets import chip_width, paint_bar, paint_chip
 
@@ -65,7 +66,12 @@ class ModelsModel(QAbstractListModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return status.name
         if role == Qt.ItemDataRole.AccessibleTextRole:
-            parts = (status.name, state_text(status), facts(status), error.sentence() if error else "")
+            parts = (
+                status.name,
+                state_text(status),
+                facts(status),
+                engine_text.error(error) if error else "",
+            )
             return ", ".join(part for part in parts if part)
         if role == Qt.ItemDataRole.ToolTipRole:
             return status.path
@@ -129,7 +135,7 @@ class _CardDelegate(QStyledItemDelegate):
             painter.setPen(tokens.color("danger"))
             area = self._error_rect(option.rect.width(), error)
             area.translate(parts.text.x(), parts.card.y() + _HEIGHT - theme.S2)
-            painter.drawText(area, Qt.TextFlag.TextWordWrap, error.sentence())
+            painter.drawText(area, Qt.TextFlag.TextWordWrap, engine_text.error(error))
         painter.restore()
 
     def _error_rect(self, width: int, error: ErrorInfo) -> QRect:
@@ -137,7 +143,7 @@ class _CardDelegate(QStyledItemDelegate):
 
         metrics = QFontMetrics(theme.font(theme.SMALL))
         room = QRect(0, 0, max(80, width - 2 * theme.S4), 10_000)
-        return metrics.boundingRect(room, Qt.TextFlag.TextWordWrap, error.sentence())
+        return metrics.boundingRect(room, Qt.TextFlag.TextWordWrap, engine_text.error(error))
 
     def _paint_title(self, painter: QPainter, area: QRect, status: ModelStatus) -> None:
         tokens = theme.current()
@@ -196,31 +202,21 @@ class _CardDelegate(QStyledItemDelegate):
         painter.drawText(area, Qt.AlignmentFlag.AlignCenter, label)
 
 
-class ModelsView(QListView):
+class ModelsView(PaintedList):
     """Emits `load_wanted` and `unload_wanted`: by mouse, or by Enter on the current card."""
 
     load_wanted = Signal(str)
     unload_wanted = Signal(str)
 
     def __init__(self, model: ModelsModel) -> None:
-        super().__init__()
-        self.pointer = QPoint(-1, -1)
+        super().__init__(model)
         self.pressed = False
         self.memory_limit = 0
-        self.setModel(model)
         self.setItemDelegate(_CardDelegate(self))
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setMouseTracking(True)
-        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
-        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setResizeMode(QListView.ResizeMode.Adjust)
+        self.setSelectionMode(PaintedList.SelectionMode.NoSelection)
+        self.setResizeMode(PaintedList.ResizeMode.Adjust)
         self.viewport().setBackgroundRole(self.backgroundRole())
         self.setViewportMargins(theme.S5, theme.S5, theme.S5, 0)
-
-    def keyboard_focus(self) -> bool:
-        return self.hasFocus() and self.window().testAttribute(Qt.WidgetAttribute.WA_KeyboardFocusChange)
 
     def action_label(self, status: ModelStatus) -> str:
         """What the button of this card does; empty where there is nothing to do."""
@@ -236,16 +232,9 @@ class ModelsView(QListView):
         return ""
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        self.pointer = event.position().toPoint()
+        super().mouseMoveEvent(event)
         over = self._button_at(self.pointer) is not None
         self.viewport().setCursor(Qt.CursorShape.PointingHandCursor if over else Qt.CursorShape.ArrowCursor)
-        self.viewport().update()
-        super().mouseMoveEvent(event)
-
-    def leaveEvent(self, event: QEvent) -> None:
-        self.pointer = QPoint(-1, -1)
-        self.viewport().update()
-        super().leaveEvent(event)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         self.pressed = self._button_at(event.position().toPoint()) is not None

@@ -6,7 +6,7 @@ from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QBoxLayout, QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
 from laya_desktop.core.events import MemorySample, Notice
-from laya_desktop.ui import format, theme
+from laya_desktop.ui import engine_text, format, theme
 from laya_desktop.ui.card_list import CardsModel, CardsView, CardText
 from laya_desktop.ui.layouts import ScrollPage
 from laya_desktop.ui.services import Services
@@ -18,10 +18,7 @@ if TYPE_CHECKING:
 _TONES: dict[str, ChipTone] = {
     "loaded": "ok",
     "unloading": "warn",
-    "unloaded": "warn",
-    "evicted": "warn",
     "fallback": "warn",
-    "crashed": "danger",
     "failed": "danger",
 }
 
@@ -206,21 +203,19 @@ class MonitorPage(Retranslating, QWidget):
         self._no_events.setVisible(not rows)
 
     def _event_card(self, notice: Notice) -> CardText:
-        words = {
+        kinds = {
             "loaded": self.tr("loaded"),
             "unloading": self.tr("unloading"),
-            "unloaded": self.tr("unloaded"),
             "fallback": self.tr("fallback"),
-            "crashed": self.tr("crashed"),
             "failed": self.tr("failed"),
             "config": self.tr("settings"),
         }
-        kind = words.get(notice.kind, notice.kind)
+        kind = kinds.get(notice.kind, notice.kind)
         return CardText(
             title=notice.model or kind,
             chips=((kind, _TONES.get(notice.kind, "plain")),) if notice.model else (),
             corner=(format.clock(notice.at), "plain"),
-            text=notice.text,
+            text=engine_text.notice(notice),
         )
 
 

@@ -5,7 +5,7 @@ from PySide6.QtWidgets import QBoxLayout, QVBoxLayout, QWidget
 
 from laya_desktop.config.routing import Rule
 from laya_desktop.core.types import Decision
-from laya_desktop.ui import format, theme
+from laya_desktop.ui import engine_text, format, theme
 from laya_desktop.ui.card_list import CardsModel, CardsView, CardText
 from laya_desktop.ui.routing import words
 from laya_desktop.ui.services import Services
@@ -118,13 +118,11 @@ class RoutingPage(Retranslating, QWidget):
 
     def _decision_card(self, row: tuple[float, Decision]) -> CardText:
         at, decision = row
+        head = " · ".join(part for part in (format.clock(at), engine_text.rule(decision)) if part)
         out = [f"{one.model}: {one.excluded}" for one in decision.candidates if one.excluded]
-        lines = [decision.reason, *out]
         return CardText(
             title=decision.model,
             chips=((format.microseconds(decision.elapsed_us), "plain"),),
             corner=(words.task(decision.task), "accent") if decision.task else None,
-            text="\n".join(
-                line for line in (f"{format.clock(at)} · {decision.rule}", *lines) if line.strip(" ·")
-            ),
+            text="\n".join((head, engine_text.reason(decision), *out)),
         )

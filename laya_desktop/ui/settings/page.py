@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLayout, QVBoxLayout, QWid
 
 from laya_desktop.core.errors import ErrorInfo
 from laya_desktop.core.types import AUTO_MODEL
-from laya_desktop.ui import theme
+from laya_desktop.ui import engine_text, theme
 from laya_desktop.ui.layouts import Flow, ScrollPage
 from laya_desktop.ui.services import Services
 from laya_desktop.ui.widgets import Card, Dot, PageHeader, Retranslating, Text, button
@@ -89,7 +89,7 @@ class _GeneralCard(Retranslating, Card):
         self._services.bridge.set_config(key, value, self._refused)
 
     def _refused(self, error: ErrorInfo) -> None:
-        self._problem.setText(error.sentence())
+        self._problem.setText(engine_text.error(error))
         self._problem.show()
         self.refresh()
 

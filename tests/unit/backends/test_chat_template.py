@@ -1,8 +1,13 @@
 """From chats to token ids with a tokenizer of characters."""
 
+from collections.abc import Mapping
+
+import jinja2
 import pytest
 
+from laya_desktop.backends.common import chat_template
 from laya_desktop.backends.common.chat_template import ChatTemplate, SpecialToken
+from laya_desktop.backends.common.template_sandbox import render
 from laya_desktop.core.errors import ErrorCode, LayaError
 from laya_desktop.core.types import Message, Role
 from tests.unit.backends.chars import CharTokenizer
@@ -146,6 +151,41 @@ def test_a_native_system_turn_is_used() -> None:
 def test_a_tool_result_is_never_dropped() -> None:
     template = "{% for m in messages if m.role == 'user' %}{{ m.content }}{% endfor %}"
     assert "tool" in refusal(user("U"), Message(Role.TOOL, "42"), template=template).info.message
+
+
+DROPPING = "{% for m in messages if m.role == 'user' %}{{ m.content }}{% endfor %}"
+SHOUTING = "{% for m in messages %}{{ m.content | upper }}{% endfor %}"
+TOOL = Message(Role.TOOL, "42")
+
+
+@pytest.mark.parametrize(
+    ("messages", "template", "renders"),
+    [
+        ([user("U")] * 3, TURNS, 1),
+        ([Message(Role.SYSTEM, "Be brief."), user("U")], TURNS, 1),
+        ([Message(Role.SYSTEM, ""), user("U")], TURNS, 1),
+        ([user("U"), TOOL], TURNS, 1),
+        # What the text says does not tell where it comes from.
+        ([Message(Role.SYSTEM, "Be brief."), user("U")], SHOUTING, 2),
+        ([Message(Role.SYSTEM, "U"), user("U")], TURNS, 2),
+        ([Message(Role.SYSTEM, "Be brief."), user("U")], DROPPING, 3),
+        ([SYSTEM, user("U")], STRICT, 2),
+        ([user("42"), TOOL], TURNS, 2),
+    ],
+)
+def test_a_prompt_is_rendered_as_often_as_needed_within_one_time_limit(
+    messages: list[Message], template: str, renders: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deadlines = []
+
+    def counted(template: jinja2.Template, variables: Mapping[str, object], deadline: float) -> str:
+        deadlines.append(deadline)
+        return render(template, variables, deadline)
+
+    monkeypatch.setattr(chat_template, "render", counted)
+    encode(*messages, template=template)
+    assert len(deadlines) == renders
+    assert len(set(deadlines)) == 1
 
 
 def test_a_chat_the_template_refuses_is_an_error_with_its_words() -> None:

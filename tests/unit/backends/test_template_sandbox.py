@@ -6,11 +6,11 @@ import jinja2
 import pytest
 
 from laya_desktop.backends.common import template_sandbox
-from laya_desktop.backends.common.template_sandbox import TemplateSandbox, render
+from laya_desktop.backends.common.template_sandbox import TemplateSandbox, render, time_limit
 
 
 def rendered(source: str, **variables: object) -> str:
-    return render(TemplateSandbox().from_string(source), variables)
+    return render(TemplateSandbox().from_string(source), variables, time_limit())
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import time
 from contextlib import closing
 
 import pytest
+from msgspec.structs import replace
 
 from laya_desktop.core.errors import ErrorCode, LayaError
 from laya_desktop.core.types import Candidate, Decision, Role, Timings, Usage
@@ -37,7 +38,7 @@ def store(path):
 
 def say(store, chat, content, role=Role.USER, **fields):
     message = StoredMessage(conversation_id=chat.id, role=role, content=content, **fields)
-    store.append(message)
+    store.put(message)
     return message
 
 
@@ -54,7 +55,6 @@ def test_a_chat_comes_back_as_it_was(path):
             chat,
             "Nothing.",
             Role.ASSISTANT,
-            parent_id=question.id,
             model="smol",
             decision=DECISION,
             usage=Usage(prompt_tokens=3, completion_tokens=2),
@@ -74,16 +74,14 @@ def test_half_characters_are_replaced(store):
 
 def test_order_and_pages(store):
     chats = [store.create(str(number)) for number in range(7)]
-    store.pin(chats[2].id, True)
     say(store, chats[4], "again")
-    expected = ["2", "4", "6", "5", "3", "1", "0"]
+    expected = ["4", "6", "5", "3", "2", "1", "0"]
     assert titles(store) == expected
     paged, last = [], None
     while page := store.list(limit=2, before=last):
         paged += [chat.title for chat in page]
         last = page[-1]
     assert paged == expected
-    assert store.list()[0].pinned
 
 
 def test_delete_and_undo(store):
@@ -119,26 +117,27 @@ def test_rename(store):
     assert titles(store) == ["my chat"]
 
 
-@pytest.mark.parametrize("call", ["rename", "pin", "delete", "get"])
+@pytest.mark.parametrize("call", ["rename", "delete", "get"])
 def test_unknown_ids_are_a_sentence(store, call):
-    extra = {"rename": ["x"], "pin": [True]}.get(call, [])
+    extra = ["x"] if call == "rename" else []
     with pytest.raises(LayaError) as caught:
         getattr(store, call)("nope", *extra)
     assert caught.value.info.code is ErrorCode.INVALID_REQUEST
     with pytest.raises(LayaError):
-        store.append(StoredMessage(conversation_id="nope", role=Role.USER, content=""))
-    with pytest.raises(LayaError):
-        store.update_content("nope", "", MessageState.COMPLETE)
+        store.put(StoredMessage(conversation_id="nope", role=Role.USER, content=""))
 
 
-def test_an_answer_grows(store):
-    chat = store.create()
+def test_an_answer_grows_in_its_place(store):
+    chat, other = store.create("chat"), store.create("other")
     answer = say(store, chat, "", Role.ASSISTANT, state=MessageState.PARTIAL, model="auto")
-    store.update_content(answer.id, "He", MessageState.PARTIAL, model="smol", decision=DECISION)
-    store.update_content(answer.id, "Hello", MessageState.ERROR, error="The model crashed.")
-    (stored,) = store.messages(chat.id)
+    say(store, chat, "and then?")
+    say(store, other, "hi")
+    store.put(replace(answer, content="He", model="smol", decision=DECISION, created_at=time.time()))
+    store.put(replace(answer, content="Hello", state=MessageState.ERROR, error="The model crashed."))
+    stored, _ = store.messages(chat.id)
     assert (stored.content, stored.state, stored.error) == ("Hello", MessageState.ERROR, "The model crashed.")
-    assert (stored.model, stored.decision) == ("smol", DECISION)
+    assert stored.created_at == answer.created_at
+    assert titles(store) == ["other", "chat"]  # only a new turn makes a chat the newest
 
 
 def test_details_of_another_version_do_not_block_a_chat(path, store):
@@ -178,9 +177,9 @@ def test_ten_thousand_chats_are_listed_quickly(path, store):
         db.commit()
         plan = db.execute(
             "EXPLAIN QUERY PLAN SELECT * FROM conversations WHERE deleted_at IS NULL"
-            " AND (pinned, updated_at, id) < (0, 5000, '') ORDER BY pinned DESC, updated_at DESC, id DESC"
+            " AND (updated_at, id) < (5000, '') ORDER BY updated_at DESC, id DESC"
         ).fetchall()
-    assert "conversations_by_age ((pinned,updated_at,id)<" in plan[0][3]
+    assert "conversations_by_age ((updated_at,id)<" in plan[0][3]
     assert len(plan) == 1  # and nothing is sorted
     middle = store.list(limit=5000)[-1]
     durations = []
@@ -197,14 +196,15 @@ def test_ten_thousand_chats_are_listed_quickly(path, store):
 _WRITER = """
 import sys
 from pathlib import Path
+from msgspec.structs import replace
 from laya_desktop.core.types import Role
 from laya_desktop.store.conversations import ConversationStore, MessageState, StoredMessage
 store = ConversationStore(Path(sys.argv[1]))
 chat = store.create("survivor")
 message = StoredMessage(conversation_id=chat.id, role=Role.ASSISTANT, content="", state=MessageState.PARTIAL)
-store.append(message)
+store.put(message)
 for number in range(1, 1_000_000):
-    store.update_content(message.id, f"{number} " * 2000, MessageState.PARTIAL)
+    store.put(replace(message, content=f"{number} " * 2000))
     print(number, flush=True)
 """
 
@@ -327,11 +327,11 @@ def test_a_full_disk_is_a_sentence_and_loses_nothing(store):
     pages = store._database.read("PRAGMA page_count")[0][0]
     store._database.read(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(LayaError, match="The disk is full") as caught:
-        store.update_content(answer.id, "x" * 100_000, MessageState.COMPLETE)
+        store.put(replace(answer, content="x" * 100_000))
     assert caught.value.info.code is ErrorCode.INTERNAL
     assert store.messages(chat.id)[0].content == "half"
     store._database.read("PRAGMA max_page_count = 1000000")
-    store.update_content(answer.id, "x" * 100_000, MessageState.COMPLETE)
+    store.put(replace(answer, content="x" * 100_000))
     assert len(store.messages(chat.id)[0].content) == 100_000
 
 
