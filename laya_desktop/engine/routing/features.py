@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from laya_desktop.core.types import Caller, ChatRequest, Message, Role
 from laya_desktop.engine.routing import intent, marks
@@ -18,8 +19,7 @@ _TOKENS_PER_CHAR = 0.25
 _TOKENS_PER_EXTRA_BYTE = 0.22
 
 
-@dataclass(frozen=True, slots=True)
-class Features:
+class Features(msgspec.Struct, frozen=True, gc=False):
     """Of the last user turn, unless said otherwise.
 
     `text` is its head and tail in lower case; `chars` its whole length. `tokens` estimates all messages.

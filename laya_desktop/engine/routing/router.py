@@ -22,7 +22,6 @@ own.
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import msgspec
@@ -134,7 +133,7 @@ class Router:
         ]
         return Explanation(
             decision=msgspec.structs.replace(decision, candidates=tuple(candidates)),
-            features={name: getattr(features, name) for name in features.__slots__ if name != "text"},
+            features={name: getattr(features, name) for name in features.__struct_fields__ if name != "text"},
             rules=self._outcomes(features, usable, choice, situation) if request.model == AUTO_MODEL else (),
             strategy=choice.strategy,
             previous_model=previous.model if previous else None,
@@ -327,7 +326,7 @@ def _with_subject(request: ChatRequest, features: Features) -> Features:
     turns = [message for message in request.messages if message.role is Role.USER]
     subject = max(turns[:-1], key=lambda message: len(message.content))
     found = seen.extract(msgspec.structs.replace(request, messages=(subject,)))
-    return replace(
+    return msgspec.structs.replace(
         features,
         task=found.task,
         confidence=found.confidence,
