@@ -21,7 +21,7 @@ own.
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -50,7 +50,7 @@ from laya_desktop.engine.routing.conversations import Answered, Conversations
 from laya_desktop.engine.routing.features import Features
 from laya_desktop.engine.routing.rules import Rules
 from laya_desktop.engine.routing.situation import Situation
-from laya_desktop.engine.routing.strategies import Load, Option, choose, predicted_s
+from laya_desktop.engine.routing.strategies import Work, choose, predicted_s
 
 log = logging.getLogger(__name__)
 
@@ -122,11 +122,8 @@ class Router:
             return Explanation(decision=decision, features={}, rules=(), strategy=choice.strategy)
         previous = self._conversations.previous(request)
         usable, _ = self._usable(features, situation)
-        load = _load(request, features)
-        expected = {
-            option.name: predicted_s(option, load, self._history)
-            for option in self._options(usable.values(), situation, previous)
-        }
+        work = self._work(request, features, situation, previous)
+        expected = {name: predicted_s(card, work) for name, card in usable.items()}
         candidates = [
             msgspec.structs.replace(candidate, predicted_s=expected.get(candidate.model))
             for candidate in decision.candidates
@@ -206,21 +203,22 @@ class Router:
         else:
             cards, reason = known.allowed(list(usable.values()), features)
             name, strategy, why_not = f"task:{features.task}", self._config.strategy, _NOT_FOR_TASK
-        options = self._options(cards, situation, previous)
-        best, scores = choose(strategy, options, _load(request, features), self._history)
+        best, scores = choose(strategy, cards, self._work(request, features, situation, previous))
         if previous is not None and best.name != previous.model:
             reason = f"{reason} {previous.model} answered before."
-        found = dict(zip([option.name for option in options], scores, strict=True))
-        excluded |= dict.fromkeys(usable.keys() - found.keys(), why_not)
-        return _Choice(best.name, name, reason, excluded, strategy, found, index)
+        excluded |= dict.fromkeys(usable.keys() - scores.keys(), why_not)
+        return _Choice(best.name, name, reason, excluded, strategy, scores, index)
 
     def _usable(self, features: Features, situation: Situation) -> tuple[dict[str, Card], dict[str, str]]:
         """The cards of the models that can answer, and why the others cannot."""
         usable: dict[str, Card] = {}
         excluded: dict[str, str] = {}
+        tokens = features.tokens
         for name, status in situation.models.items():
             card = self._card(status)
-            if reason := known.unusable(card, status, features.tokens, situation.now):
+            if status.error is None and card.has_template and tokens < card.context:
+                usable[name] = card  # the usual case, without a call
+            elif reason := known.unusable(card, status, tokens, situation.now):
                 excluded[name] = reason
             else:
                 usable[name] = card
@@ -238,22 +236,10 @@ class Router:
         rules = self._rules.all
         return lambda index: not rules[index].targets.isdisjoint(usable)
 
-    def _options(
-        self, cards: Iterable[Card], situation: Situation, previous: Answered | None
-    ) -> list[Option]:
-        models, waiting = situation.models, situation.waiting
-        return [
-            Option(
-                card.name,
-                models[card.name],
-                card.priority,
-                card.size,
-                card.slots,
-                waiting(card.name),
-                previous.tokens if previous and previous.model == card.name else 0,
-            )
-            for card in cards
-        ]
+    def _work(
+        self, request: ChatRequest, features: Features, situation: Situation, previous: Answered | None
+    ) -> Work:
+        return Work(features.tokens, request.sampling.max_tokens, previous, situation, self._history)
 
     def _named(self, name: str) -> _Choice:
         return _Choice(name, "named", "The request names this model.", {}, self._config.strategy, {})
@@ -333,10 +319,6 @@ def _with_subject(request: ChatRequest, features: Features) -> Features:
         light=found.light and features.light,
         has_code=found.has_code,
     )
-
-
-def _load(request: ChatRequest, features: Features) -> Load:
-    return Load(features.tokens, request.sampling.max_tokens)
 
 
 def _candidates(choice: _Choice, situation: Situation) -> tuple[Candidate, ...]:

@@ -7,73 +7,69 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from laya_desktop.config.schema import Strategy
-from laya_desktop.core.events import ModelStatus
 from laya_desktop.core.types import ModelState
 from laya_desktop.engine.history import History
+from laya_desktop.engine.routing.cards import Card
+from laya_desktop.engine.routing.conversations import Answered
+from laya_desktop.engine.routing.situation import Situation
 
 _SHARE = 0.5
 """Part of a stream's time that each further stream of the same model adds to it."""
 
-
-class Option(NamedTuple):
-    """A model that may answer. `size` in bytes, 0 if unknown; `waiting` requests are in its queue; `cached`
-    tokens of the prompt were computed by it before."""
-
-    name: str
-    status: ModelStatus
-    priority: int
-    size: int
-    slots: int
-    waiting: int
-    cached: int
+_WARM, _BUSY = ModelState.WARM, ModelState.BUSY
 
 
-class Load(NamedTuple):
-    """What is to be done: `tokens` of the prompt, at most `limit` tokens of an answer (None: no limit)."""
+class Work(NamedTuple):
+    """What is to be done, and where: `tokens` of the prompt, at most `limit` tokens of an answer (None: no
+    limit). The model that answered before, if any, has computed some of them."""
 
     tokens: int
     limit: int | None
+    previous: Answered | None
+    situation: Situation
+    history: History
 
 
-Score = Callable[[Option, Load, History], float]
+Score = Callable[[Card, Work], float]
 
 
-def predicted_s(option: Option, load: Load, history: History) -> float:
+def predicted_s(card: Card, work: Work) -> float:
     """Seconds until the whole answer is there: waiting for a slot, loading, reading what is new of the
     prompt, writing."""
-    _, status, _, size, slots, waiting, cached = option
-    prefill, decode, load_s, completion = history.expected(status.name, size)
-    tokens, limit = load
+    tokens, limit, previous, situation, history = work
+    name = card.name
+    status, waiting = situation.models[name], situation.waiting(name)
+    prefill, decode, load_s, completion = history.expected(name, card.size)
     state, streams = status.state, status.streams
-    length = completion if limit is None or completion < limit else limit
-    seconds = length / decode
+    seconds = (completion if limit is None or completion < limit else limit) / decode
     if streams or waiting:
-        seconds *= 1 + _SHARE * min(streams, slots - 1)
-        seconds += (waiting + max(0, streams - slots + 1)) * completion / decode / slots
+        ahead = waiting + max(0, streams - card.slots + 1)
+        seconds *= 1 + _SHARE * min(streams, card.slots - 1)
+        seconds += ahead * completion / decode / card.slots
     if state is not _WARM and state is not _BUSY:
         seconds += load_s * (1 - (status.progress or 0.0))
-    if tokens > cached:
-        seconds += (tokens - cached) / prefill
-    return seconds
+    if previous is not None and previous.model == name:
+        tokens = max(0, tokens - previous.tokens)
+    return seconds + tokens / prefill
 
 
-_WARM, _BUSY = ModelState.WARM, ModelState.BUSY
+def _requests(card: Card, work: Work) -> float:
+    return work.situation.models[card.name].streams + work.situation.waiting(card.name)
+
 
 STRATEGIES: dict[Strategy, Score] = {
     Strategy.MIN_LATENCY: predicted_s,
-    Strategy.PRIORITY: lambda option, load, history: option.priority,
-    Strategy.ROUND_ROBIN: lambda option, load, history: history.last_turn(option.name),
-    Strategy.LEAST_BUSY: lambda option, load, history: option.status.streams + option.waiting,
-    Strategy.QUALITY: lambda option, load, history: -option.size,
+    Strategy.PRIORITY: lambda card, work: card.priority,
+    Strategy.ROUND_ROBIN: lambda card, work: work.history.last_turn(card.name),
+    Strategy.LEAST_BUSY: _requests,
+    Strategy.QUALITY: lambda card, work: -card.size,
 }
 
 
-def choose(
-    strategy: Strategy, options: Sequence[Option], load: Load, history: History
-) -> tuple[Option, list[float]]:
-    """The best of at least one option, and the scores of all."""
+def choose(strategy: Strategy, cards: Sequence[Card], work: Work) -> tuple[Card, dict[str, float]]:
+    """The best of at least one model, and the scores of all by name."""
     score = STRATEGIES[strategy]
-    scores = [score(option, load, history) for option in options]
-    least = min(scores)
-    best = [option for option, own in zip(options, scores, strict=True) if own == least]
-    return min(best, key=lambda option: (option.priority, option.size)), scores
+    scores = {card.name: score(card, work) for card in cards}
+    least = min(scores.values())
+    best = [card for card in cards if scores[card.name] == least]
+    return min(best, key=lambda card: (card.priority, card.size)), scores

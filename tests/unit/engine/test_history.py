@@ -1,7 +1,9 @@
 """Measured speeds, and what they predict."""
 
 import asyncio
+import dataclasses
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,7 +11,10 @@ from laya_desktop.config.schema import Strategy
 from laya_desktop.core.events import ModelStatus
 from laya_desktop.core.types import ModelState, Timings, Usage
 from laya_desktop.engine.history import DECISIONS, History, HistoryFile
-from laya_desktop.engine.routing.strategies import Load, Option, choose, predicted_s
+from laya_desktop.engine.routing.cards import Card
+from laya_desktop.engine.routing.conversations import Answered
+from laya_desktop.engine.routing.situation import Situation
+from laya_desktop.engine.routing.strategies import Work, choose, predicted_s
 
 GB = 1 << 30
 
@@ -26,9 +31,28 @@ def _measured(model: str = "m", size: int = GB, decode: float = 20.0, times: int
     return history
 
 
-def _option(name: str = "m", state: ModelState = ModelState.WARM, **changes: object) -> Option:
-    status = ModelStatus(name=name, backend="gguf", path="", state=state)
-    return Option(name, status, priority=10, size=GB, slots=2, waiting=0, cached=0)._replace(**changes)
+def _card(name: str = "m", **changes: object) -> Card:
+    card = Card(name, 10, GB, 2e9, 4096, 2, True, False, False)
+    return dataclasses.replace(card, **changes)  # type: ignore[arg-type]
+
+
+def _work(
+    history: History,
+    tokens: int = 10,
+    limit: int | None = None,
+    previous: Answered | None = None,
+    waiting: dict[str, int] | None = None,
+    **statuses: dict[str, object],
+) -> Work:
+    """Models are warm, unless said otherwise."""
+    models = {
+        name: ModelStatus(
+            **{"name": name, "backend": "gguf", "path": "", "state": ModelState.WARM, **changes}
+        )  # type: ignore[arg-type]
+        for name, changes in ({"a": {}, "b": {}, "m": {}} | statuses).items()
+    }
+    queues = waiting or {}
+    return Work(tokens, limit, previous, Situation(models, 0, lambda name: queues.get(name, 0)), history)
 
 
 def test_speeds_come_from_finished_answers() -> None:
@@ -112,53 +136,56 @@ def test_decisions_are_bounded() -> None:
 # Strategies
 
 
+COLD: dict[str, object] = {"state": ModelState.COLD}
+HALF_LOADED: dict[str, object] = {"state": ModelState.LOADING, "progress": 0.5}
+
+
 @pytest.mark.parametrize(
-    ("better", "worse"),
+    "situation",
     [
-        ({}, {"state": ModelState.COLD}),
-        ({"state": ModelState.LOADING}, {"state": ModelState.COLD}),
-        ({}, {"waiting": 3}),
-        ({"cached": 900}, {}),
-        ({}, {"size": 4 * GB}),
+        {"b": COLD},
+        {"a": HALF_LOADED, "b": COLD},
+        {"waiting": {"b": 3}},
+        {"previous": Answered("a", 900)},
+        {"b": {"state": ModelState.BUSY, "streams": 1}},
     ],
 )
-def test_the_predicted_time_counts_everything(better: dict[str, object], worse: dict[str, object]) -> None:
-    load = Load(tokens=1000, limit=None)
-    history = History()
-    quick, slow = _option("a", **better), _option("b", **worse)  # type: ignore[arg-type]
-    if better.get("state") is ModelState.LOADING:
-        status = ModelStatus(name="a", backend="gguf", path="", state=ModelState.LOADING, progress=0.5)
-        quick = quick._replace(status=status)
-    assert predicted_s(quick, load, history) < predicted_s(slow, load, history)
-    assert choose(Strategy.MIN_LATENCY, [slow, quick], load, history)[0].name == "a"
+def test_the_predicted_time_counts_everything(situation: dict[str, Any]) -> None:
+    work = _work(History(), tokens=1000, **situation)
+    assert predicted_s(_card("a"), work) < predicted_s(_card("b"), work)
+    assert choose(Strategy.MIN_LATENCY, [_card("b"), _card("a")], work)[0].name == "a"
+
+
+def test_a_smaller_model_is_expected_to_be_faster() -> None:
+    work = _work(History())
+    assert predicted_s(_card("a"), work) < predicted_s(_card("b", size=4 * GB), work)
 
 
 def test_a_limit_shortens_the_answer() -> None:
     history = _measured(decode=10)
-    assert predicted_s(_option(), Load(0, 10), history) == pytest.approx(1.0)
-    assert predicted_s(_option(), Load(0, None), history) == pytest.approx(10.1)
+    assert predicted_s(_card(), _work(history, 0, 10)) == pytest.approx(1.0)
+    assert predicted_s(_card(), _work(history, 0)) == pytest.approx(10.1)
 
 
 def test_a_full_model_makes_the_next_one_wait() -> None:
-    def busy(streams: int) -> Option:
-        status = ModelStatus(name="m", backend="gguf", path="", state=ModelState.BUSY, streams=streams)
-        return _option(status=status)
-
-    times = [predicted_s(busy(streams), Load(100, None), History()) for streams in range(4)]
+    times = [
+        predicted_s(_card(), _work(History(), m={"state": ModelState.BUSY, "streams": streams}))
+        for streams in range(4)
+    ]
     assert times == sorted(set(times))
 
 
 def test_the_other_strategies() -> None:
     history = History()
-    load = Load(10, None)
-    a, b = _option("a", priority=1, waiting=2), _option("b", priority=2, size=9 * GB)
-    assert choose(Strategy.PRIORITY, [b, a], load, history)[0] is a
-    assert choose(Strategy.LEAST_BUSY, [a, b], load, history)[0] is b
-    assert choose(Strategy.QUALITY, [a, b], load, history)[0] is b
+    work = _work(history, waiting={"a": 2})
+    a, b = _card("a", priority=1), _card("b", priority=2, size=9 * GB)
+    assert choose(Strategy.PRIORITY, [b, a], work)[0] is a
+    assert choose(Strategy.LEAST_BUSY, [a, b], work)[0] is b
+    assert choose(Strategy.QUALITY, [a, b], work)[0] is b
     turns = []
     for _ in range(4):
-        chosen, scores = choose(Strategy.ROUND_ROBIN, [b, a], load, history)
-        assert len(scores) == 2
+        chosen, scores = choose(Strategy.ROUND_ROBIN, [b, a], work)
+        assert set(scores) == {"a", "b"}
         history.took_turn(chosen.name)
         turns.append(chosen.name)
     assert turns == ["a", "b", "a", "b"]
