@@ -35,8 +35,6 @@ from laya_desktop.core.types import (
     ChatRequest,
     Decision,
     Explanation,
-    LoadedInfo,
-    ModelInfo,
     Role,
     RuleOutcome,
 )
@@ -94,7 +92,7 @@ class Router:
         self._fallbacks = [name for alias in config.fallback_models if (name := self._names.get(alias))]
         self._rules = Rules(config.rules, self._names, lambda tag: {e.name for e in entries if tag in e.tags})
         intent.model()  # read now, not during the first decision
-        self._cards: dict[str, tuple[ModelInfo | None, LoadedInfo | None, Card]] = {}
+        self._cards: dict[str, tuple[ModelStatus, Card]] = {}
 
     def decide(self, request: ChatRequest, situation: Situation) -> tuple[Decision, Features | None]:
         """Choose a model; with the features that were looked at, None if that failed.
@@ -185,21 +183,12 @@ class Router:
                 features = _with_subject(request, features)
             elif previous.model in usable and not _leaves(previous.model, usable, features):
                 reason = f"A short turn stays with {previous.model}, which answered this conversation before."
-                return _Choice(
-                    previous.model,
-                    "conversation",
-                    reason,
-                    excluded,
-                    self._config.strategy,
-                    {previous.model: 0},
-                )
+                return _Choice(previous.model, "conversation", reason, excluded, self._config.strategy, {})
         if rule is not None:
             cards: Sequence[Card] = [card for card in usable.values() if card.name in rule.targets]
             name, reason = rule.name, f"Rule '{rule.name}' matches."
-            strategy, why_not = (
-                rule.strategy or self._config.strategy,
-                f"Rule '{rule.name}' does not name it.",
-            )
+            strategy = rule.strategy or self._config.strategy
+            why_not = f"Rule '{rule.name}' does not name it."
         else:
             cards, reason = known.allowed(list(usable.values()), features)
             name, strategy, why_not = f"task:{features.task}", self._config.strategy, _NOT_FOR_TASK
@@ -225,11 +214,12 @@ class Router:
         return usable, excluded
 
     def _card(self, status: ModelStatus) -> Card:
-        """Kept until something in it changes."""
-        info, loaded, card = self._cards.get(status.name, (None, None, None))
-        if card is None or info is not status.info or loaded is not status.loaded:
-            card = known.make_card(self._entries.get(status.name), status, self._context_tokens)
-            self._cards[status.name] = status.info, status.loaded, card
+        """Kept until the status is another one."""
+        before = self._cards.get(status.name)
+        if before is not None and before[0] is status:
+            return before[1]
+        card = known.make_card(self._entries.get(status.name), status, self._context_tokens)
+        self._cards[status.name] = status, card
         return card
 
     def _accepts(self, usable: Mapping[str, Card]) -> Callable[[int], bool]:

@@ -5,6 +5,7 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from laya_desktop.config.schema import Strategy
@@ -31,9 +32,9 @@ def _measured(model: str = "m", size: int = GB, decode: float = 20.0, times: int
     return history
 
 
-def _card(name: str = "m", **changes: object) -> Card:
+def _card(name: str = "m", **changes: Any) -> Card:
     card = Card(name, 10, GB, 2e9, 4096, 2, True, False, False)
-    return dataclasses.replace(card, **changes)  # type: ignore[arg-type]
+    return dataclasses.replace(card, **changes)
 
 
 def _work(
@@ -46,9 +47,9 @@ def _work(
 ) -> Work:
     """Models are warm, unless said otherwise."""
     models = {
-        name: ModelStatus(
-            **{"name": name, "backend": "gguf", "path": "", "state": ModelState.WARM, **changes}
-        )  # type: ignore[arg-type]
+        name: msgspec.structs.replace(
+            ModelStatus(name=name, backend="gguf", path="", state=ModelState.WARM), **changes
+        )
         for name, changes in ({"a": {}, "b": {}, "m": {}} | statuses).items()
     }
     queues = waiting or {}
