@@ -14,12 +14,20 @@ def main(arguments: list[str]) -> int:
         from laya_desktop.server.__main__ import main as run_server
 
         return run_server(arguments[1:])
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options, rest = parser.parse_known_args(arguments)
+    if options.command == "serve":
+        return main(["serve", *(["--config", str(options.config)] if options.config else []), *rest])
+    if rest:
+        parser.error(f"unrecognised arguments: {' '.join(rest)}")
     match options.command:
         case "check":
             return _check(options.config)
         case "doctor":
-            return asyncio.run(_doctor(options.config))
+            try:
+                return asyncio.run(_doctor(options.config))
+            except KeyboardInterrupt:
+                return 130
         case _:
             from laya_desktop.app import main as run_app
 
@@ -49,6 +57,9 @@ def _check(config: Path | None) -> int:
     from laya_desktop.core.paths import Paths
 
     store = ConfigStore(config or Paths.default().config_file)
+    if not store.path.exists() and config is not None:
+        print(f"{store.path} does not exist.")
+        return 1
     good = store.load()
     for line in (*store.problems, *store.notes):
         print(line)

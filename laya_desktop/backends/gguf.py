@@ -1,7 +1,9 @@
 """The backend for GGUF files: llama.cpp with continuous batching.
 
 Requests wait in a queue, take a slot of the KV cache and run. Every step builds one batch of the running
-streams' last tokens and of a chunk of prompts, decodes it once and draws one token for each stream.
+streams' last tokens and of a chunk of prompts, decodes it once and draws one token for each stream. Chats
+become prompts in a helper thread (`common.prompts`), which tokenises; every other call into llama.cpp is made
+from the main thread.
 """
 
 import time
@@ -14,6 +16,7 @@ from typing import TYPE_CHECKING
 from laya_desktop.backends.base import StreamEvent
 from laya_desktop.backends.common.chat_template import ChatTemplate
 from laya_desktop.backends.common.pacing import PrefillPace
+from laya_desktop.backends.common.prompts import PromptEncoder
 from laya_desktop.backends.common.slots import Slot, choose_slot
 from laya_desktop.backends.common.text_stream import TextStream
 from laya_desktop.core.errors import ErrorCode, LayaError
@@ -36,6 +39,9 @@ if TYPE_CHECKING:
 _BLOCK = 64
 """llama.cpp computes attention of this many tokens and more by another kernel, which rounds differently.
 Prompts are computed in whole blocks and a rest, so that the pace does not decide which part gets which."""
+
+_ENCODING_WAIT_S = 0.05
+"""How long a step with nothing to compute waits for a prompt; a cancel waits as long."""
 
 
 @dataclass(slots=True, eq=False)
@@ -91,6 +97,7 @@ class GgufBackend:
         self._template = ChatTemplate(
             spec.chat_template or model.metadata("tokenizer.chat_template"), model.vocabulary
         )
+        self._prompts = PromptEncoder(self._template, model.vocabulary.pieces, self._context_tokens)
         self._slots = [Slot(sequence) for sequence in range(spec.max_streams)]
         try:
             self._warm_up()
@@ -116,28 +123,16 @@ class GgufBackend:
             self._model.forget(0)
 
     def submit(self, request_id: str, messages: Sequence[Message], sampling: Sampling) -> None:
-        try:
-            if sampling.max_tokens is not None and sampling.max_tokens < 1:
-                raise LayaError(
-                    ErrorCode.INVALID_REQUEST, "max_tokens must be at least 1.", param="max_tokens"
-                )
-            prompt = self._template.encode(messages)
-            if not prompt:
-                raise LayaError(ErrorCode.INVALID_REQUEST, "The prompt is empty.", param="messages")
-            if len(prompt) >= self._context_tokens:
-                raise LayaError(
-                    ErrorCode.CONTEXT_LENGTH_EXCEEDED,
-                    f"The prompt has {len(prompt)} tokens and the context holds {self._context_tokens},"
-                    " the answer included.",
-                    hint="Shorten the chat, or give the model a larger context.",
-                    param="messages",
-                )
-        except LayaError as error:
+        if sampling.max_tokens is not None and sampling.max_tokens < 1:
+            error = LayaError(ErrorCode.INVALID_REQUEST, "max_tokens must be at least 1.", param="max_tokens")
             self._tell(request_id, Failed(error=error.info))
         else:
-            self._waiting.append(_Request(request_id, prompt, sampling))
+            self._prompts.start(request_id, messages, sampling)
 
     def cancel(self, request_id: str) -> None:
+        if self._prompts.cancel(request_id):
+            self._tell(request_id, Cancelled())
+            return
         for request in self._waiting:
             if request.id == request_id:
                 self._waiting.remove(request)
@@ -150,9 +145,10 @@ class GgufBackend:
 
     @property
     def has_work(self) -> bool:
-        return bool(self._events or self._waiting or self._running)
+        return bool(self._events or self._prompts.has_work or self._waiting or self._running)
 
     def step(self) -> list[StreamEvent]:
+        self._collect()
         self._admit()
         if self._running:
             self._compute()
@@ -167,9 +163,21 @@ class GgufBackend:
             stream.sampler.free()
         self._running.clear()
         self._waiting.clear()
+        self._prompts.close()
         self._model.close()
 
     # One step
+
+    def _collect(self) -> None:
+        """Take over the prompts that are ready."""
+        is_idle = not (self._events or self._waiting or self._running)
+        for encoding in self._prompts.ready(_ENCODING_WAIT_S if is_idle else 0):
+            try:
+                prompt = encoding.prompt.result()
+            except LayaError as error:
+                self._tell(encoding.id, Failed(error=error.info))
+            else:
+                self._waiting.append(_Request(encoding.id, prompt, encoding.sampling))
 
     def _admit(self) -> None:
         """Give waiting requests a slot, first come, first served."""

@@ -2,13 +2,14 @@
 
 Written against the low-level API of one release: structs and signatures change between releases, and ctypes
 checks neither, so `check_library` refuses any other. Objects here own native memory; `Model.close` frees all
-of it. Everything is called from the worker's main thread only. ctypes lets other threads run during a call.
+of it. Everything is called from the worker's main thread, but for `Vocabulary.tokenise` and `pieces`, which
+llama.cpp lets any thread call. ctypes lets other threads run during a call.
 """
 
 import ctypes
 import os
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import llama_cpp
 import llama_cpp.llama_cpp as api
@@ -172,6 +173,13 @@ class Vocabulary:
             size = api.llama_token_to_piece(self._vocab, token, self._buffer, len(self._buffer), 0, False)
             piece = self._pieces[token] = self._buffer.raw[: max(size, 0)]
         return piece
+
+    def pieces(self) -> Iterator[bytes]:
+        """The bytes of every token in turn, none for control tokens. For any thread."""
+        buffer = ctypes.create_string_buffer(4096)
+        for token in range(self.size):
+            size = api.llama_token_to_piece(self._vocab, token, buffer, len(buffer), 0, False)
+            yield ctypes.string_at(buffer, max(size, 0))
 
     def ends_generation(self, token: int) -> bool:
         return bool(api.llama_vocab_is_eog(self._vocab, token))

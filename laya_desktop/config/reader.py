@@ -22,6 +22,7 @@ _TAG = "tag:yaml.org,2002:"
 _MERGE = _TAG + "merge"
 _PLAIN_TAGS = {_TAG + name for name in ("null", "bool", "int", "float")}
 _TEXT_TAGS = {_TAG + name for name in ("str", "timestamp", "value", "binary")}
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _CONSTRUCTOR = yaml.constructor.SafeConstructor()
 _ENCODINGS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -127,11 +128,24 @@ class _Walk:
             raise _BeyondBoundsError
 
     def _scalar(self, node: yaml.ScalarNode, path: Path) -> object:
+        text = self._text(node, path)
         if node.tag in _PLAIN_TAGS:
-            return _plain(node)
+            return _plain(node) if text == node.value else text
         if node.tag not in _TEXT_TAGS:
             self._refuse_tag(node, path)
-        return node.value
+        return text
+
+    def _text(self, node: yaml.ScalarNode, path: Path) -> str:
+        """An escape such as ``\\ud83d`` makes half a character, which no text that leaves us may hold."""
+        text: str = node.value
+        if half := _SURROGATE.search(text):
+            self._document.report(
+                path,
+                f"\\u{ord(half[0]):04x} is half a character",
+                "Write the character itself, or \\U and its eight digits.",
+                _place(node),
+            )
+        return _SURROGATE.sub("\ufffd", text)
 
     def _refuse_tag(self, node: yaml.Node, path: Path) -> None:
         tag = node.tag.replace(_TAG, "!!")
@@ -143,18 +157,22 @@ class _Walk:
         for key_node, value_node in node.value:
             if key_node.tag == _MERGE:
                 continue
-            place, key = _place(key_node), key_node.value
-            if not isinstance(key, str):
+            place = _place(key_node)
+            if not isinstance(key_node, yaml.ScalarNode):
                 self._document.report(path, "a key must be a single word", place=place)
-            elif key in seen:
+                continue
+            key = self._text(key_node, path)
+            if key in seen:
                 message = f"this key is already set in line {seen[key][0]}"
                 self._document.report((*path, key), message, "Keep one of the two.", place)
             else:
                 seen[key] = self._document.keys[(*path, key)] = place
                 result[key] = self.value(value_node, (*path, key))
         for key_node, value_node in self._merged(node, path):
-            key = key_node.value
-            if isinstance(key, str) and key not in result:
+            if not isinstance(key_node, yaml.ScalarNode):
+                continue
+            key = self._text(key_node, path)
+            if key not in result:
                 self._document.keys[(*path, key)] = _place(key_node)
                 result[key] = self.value(value_node, (*path, key))
         return result

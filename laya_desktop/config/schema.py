@@ -31,6 +31,7 @@ from laya_desktop.config.fields import (
     null_is_empty,
     setting,
 )
+from laya_desktop.config.files import read_file
 from laya_desktop.config.model_path import guess_backend, resolve
 from laya_desktop.config.routing import Condition, RouterConfig, Rule, Strategy, Target
 from laya_desktop.config.scalar import literal, value_of
@@ -55,6 +56,7 @@ __all__ = [
 
 _DEVICE = r"^(auto|cpu|cuda(:\d{1,2})?|metal|mps)$"
 _TEMPLATE_SUFFIXES = (".jinja", ".jinja2", ".j2")
+_MAX_TEMPLATE_BYTES = 1_000_000
 
 
 class Backend(StrEnum):
@@ -157,11 +159,12 @@ class ModelEntry(Section):
         if self.chat_template is None or not _is_template_file(self.chat_template):
             return self.chat_template
         try:
-            return Path(self.chat_template).read_text(encoding="utf-8-sig")
+            return read_file(Path(self.chat_template), _MAX_TEMPLATE_BYTES).decode("utf-8-sig")
         except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
             raise LayaError(
                 ErrorCode.CHAT_TEMPLATE_ERROR,
-                f"The chat template {self.chat_template} of model {self.name} cannot be read: {error}.",
+                f"The chat template {self.chat_template} of model {self.name} cannot be read: {reason}.",
                 hint="Correct the path in the model's settings.",
             ) from error
 

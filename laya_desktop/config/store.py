@@ -7,6 +7,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from laya_desktop.config.checks import Checked, check
+from laya_desktop.config.files import read_file
 from laya_desktop.config.problems import Problem
 from laya_desktop.config.reader import MAX_BYTES, Document, decode, encode, read
 from laya_desktop.config.schema import Config
@@ -74,7 +75,7 @@ class ConfigStore:
     def _set(self, target: Path, key: str, value: object) -> None:
         from laya_desktop.config.editing import edited, parse_key, replaced  # ruamel.yaml: on first use
 
-        data = target.read_bytes() if target.exists() else b""
+        data = read_file(target, MAX_BYTES) if target.exists() else b""
         before = read(data, target.name)
         broken = check(before, target.parent).problems
         if broken:
@@ -101,19 +102,13 @@ class ConfigStore:
     def _check_file(self, path: Path) -> Checked:
         folder = Path(os.path.realpath(path)).parent
         try:
-            mode = path.stat().st_mode
-            if not stat.S_ISREG(mode):
-                raise OSError("it is not a file")
-            with path.open("rb") as file:
-                data = file.read(MAX_BYTES + 1)
+            data = read_file(path, MAX_BYTES)
         except FileNotFoundError:
             if not self._has_loaded and not path.is_symlink():
                 return Checked(Config())
             return Checked(None, (Problem(path.name, "the file is missing", hint="Restore it."),))
         except OSError as error:
             return Checked(None, (Problem(path.name, f"cannot be read: {error.strerror or error}"),))
-        if len(data) > MAX_BYTES:
-            return Checked(None, (Problem(path.name, f"the file is larger than {MAX_BYTES:,} bytes"),))
         return check(read(data, path.name), folder)
 
 

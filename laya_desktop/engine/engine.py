@@ -37,7 +37,7 @@ from laya_desktop.engine.names import ModelNames
 from laya_desktop.engine.retry import TRY_ANOTHER
 from laya_desktop.engine.routing.conversations import Conversations
 from laya_desktop.engine.routing.situation import Situation
-from laya_desktop.engine.scheduler import Limits, Scheduler
+from laya_desktop.engine.scheduler import Scheduler, limits_of
 from laya_desktop.engine.starter import starter_models
 from laya_desktop.engine.ticket import Ticket
 
@@ -65,7 +65,7 @@ class Engine:
         self._paths = paths
         self._publish = publish
         self._executor: Executor = executor_factory(paths, self._on_status)
-        self._scheduler = Scheduler(_limits(store.config))
+        self._scheduler = Scheduler(limits_of(store.config))
         self._names = ModelNames(())
         self._history_file = HistoryFile(paths.history)
         self._history = self._history_file.history
@@ -96,12 +96,18 @@ class Engine:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._closing = True
+        self.end_requests()
         for watcher in self._watchers:
             watcher.cancel()
         for timer in (self._expiry, self._places):
             if timer is not None:
                 timer.cancel()
+        await self._executor.close()
+        await self._history_file.save()
+
+    def end_requests(self) -> None:
+        """Fail every request, and all that are still to come."""
+        self._closing = True
         stopped = ErrorInfo(code=ErrorCode.ENGINE_STOPPED, message="The app is quitting.")
         for ticket in list(self._tickets.values()):
             ticket.emit(Failed(error=stopped))
@@ -109,8 +115,6 @@ class Engine:
                 self._end(ticket)
             else:
                 ticket.task.cancel()
-        await self._executor.close()
-        await self._history_file.save()
 
     # Requests
 
@@ -325,7 +329,7 @@ class Engine:
         config = self._store.config
         entries = config.models or starter_models(self._paths)
         self._router = await asyncio.to_thread(self._make_router, config, entries)
-        self._scheduler.limits = _limits(config)
+        self._scheduler.limits = limits_of(config)
         self._names = ModelNames(entries)
         self._executor.apply(entries, config.executor, config.scheduler.load_timeout_s)
         statuses = self._executor.statuses()
@@ -388,12 +392,3 @@ def _logged(doing: str) -> Iterator[None]:
         yield
     except Exception:
         log.exception("%s failed", doing)
-
-
-def _limits(config: Config) -> Limits:
-    return Limits(
-        concurrent=config.scheduler.max_concurrent_requests,
-        per_model=config.executor.max_batch_size,
-        queue=config.scheduler.max_queue,
-        queue_timeout_s=config.scheduler.queue_timeout_ms / 1000,
-    )

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import zlib
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from typing import Any
 
@@ -68,8 +69,6 @@ class Executor:
             elif runner.spec != spec:
                 runner.configure(spec, self._prepare(entry, spec))
                 self._start(runner.inspect())
-                if runner.idle:
-                    self._start(runner.unload())
             runner.load_timeout_s = load_timeout_s
             runner.idle_unload_s = None if entry.keep_in_memory else _idle_unload_s(entry, settings)
             self._runners[entry.name] = runner
@@ -139,10 +138,15 @@ def create_executor(paths: Paths, on_status: StatusSink) -> Executor:
     """The executor of the product: worker processes, specs from the config, files read by the catalog."""
 
     def create_worker(name: str, on_report: ReportSink, on_exit: ExitSink) -> Worker:
-        safe = "".join(char if char.isalnum() or char in "-_." else "_" for char in name)
-        return WorkerProcess(name, paths.logs / f"worker-{safe}.log", on_report, on_exit)
+        return WorkerProcess(name, paths.logs / f"worker-{_file_name(name)}.log", on_report, on_exit)
 
     return Executor(create_worker, load_spec, _inspect_file, on_status)
+
+
+def _file_name(model: str) -> str:
+    """A file name for a model's name: short, plain, and different for different names."""
+    plain = "".join(char if char.isascii() and (char.isalnum() or char in "-_.") else "_" for char in model)
+    return plain if plain == model and len(plain) <= 60 else f"{plain[:60]}-{zlib.crc32(model.encode()):08x}"
 
 
 async def _inspect_file(entry: ModelEntry) -> tuple[ModelInfo, str]:

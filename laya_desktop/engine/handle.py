@@ -65,8 +65,8 @@ class EngineHandle:
     def start(self) -> None:
         """Start the engine thread; blocks until it takes requests (a fifth of a second). Raises LayaError if
         another process runs an engine on the same data folder."""
-        self._paths.create()
         try:
+            self._paths.create()
             self._lock.acquire(blocking=False)
         except filelock.Timeout:
             raise LayaError(
@@ -74,6 +74,12 @@ class EngineHandle:
                 f"Another Laya Desktop is using {self._paths.data}.",
                 hint="Use that one, quit it first, or set LAYA_HOME to another folder.",
             ) from None
+        except OSError as error:
+            raise LayaError(
+                ErrorCode.INVALID_REQUEST,
+                f"{error.filename or self._paths.data} cannot be used: {error.strerror}.",
+                hint="Make the folder writable, or set LAYA_HOME to another one.",
+            ) from error
         ready = threading.Event()
         self._thread = threading.Thread(target=self._main, args=(ready,), name="engine", daemon=True)
         self._thread.start()
@@ -84,10 +90,19 @@ class EngineHandle:
                 ErrorCode.INTERNAL, f"The engine cannot start: {self._failure}."
             ) from self._failure
 
-    def stop(self, timeout_s: float = 15.0) -> None:
-        """End every request, every worker and the thread; blocks up to `timeout_s`. Idempotent."""
+    def end_requests(self) -> None:
+        """Fail every request, and all that are still to come: the first step of a stop, so that clients
+        learn of it while the server can still tell them."""
+        with contextlib.suppress(LayaError):
+            self._call(lambda engine: engine.end_requests())
+
+    def stop(self, timeout_s: float = 15.0) -> bool:
+        """End every request, every worker and the thread; blocks up to `timeout_s`. Idempotent.
+
+        False if something hangs (a thread that reads from a dead disk, say): then only `os._exit` helps.
+        """
         if self._thread is None:
-            return
+            return True
         loop = self._loop
         if loop is not None and self._stopping is not None:
             with contextlib.suppress(RuntimeError):  # the loop ended by itself
@@ -95,8 +110,10 @@ class EngineHandle:
         self._thread.join(timeout_s)
         if self._thread.is_alive():
             log.error("the engine thread did not end within %.0f s", timeout_s)
+            return False
         self._thread = None
         self._lock.release()
+        return True
 
     @property
     def config(self) -> Config:

@@ -78,6 +78,7 @@ class ModelRunner:
         self._unloading: asyncio.Task[None] | None = None
         self._streams: dict[str, _Stream] = {}
         self._users = 0
+        self._stale = False
         self._idle_timer: asyncio.TimerHandle | None = None
         self._threads = spec.threads
         self._backoff = Backoff()
@@ -151,9 +152,12 @@ class ModelRunner:
         )
 
     def configure(self, spec: LoadSpec, prepare: Prepare) -> None:
-        """Take over new settings; a loaded model keeps the old ones until it is loaded again."""
+        """Take over new settings. A loaded model answers with the old ones until it is idle, then it is
+        unloaded, and loaded anew for the next request."""
         self.spec = spec
         self._prepare = prepare
+        self._stale = True
+        self._watch_idleness()
 
     async def inspect(self) -> None:
         """Read the file's metadata, so that its card and the router know it before it is loaded."""
@@ -174,7 +178,7 @@ class ModelRunner:
 
         `forced` ignores the waiting time after repeated failures. Raises LayaError.
         """
-        if self._unloading is not None:
+        while self._unloading is not None:
             await asyncio.shield(self._unloading)
         if self._state is ModelState.WARM:
             return
@@ -182,7 +186,7 @@ class ModelRunner:
             if not forced:
                 self._backoff.check(self.spec.name, self._error)
             self._ready = asyncio.create_task(self._load(), name=f"load-{self.spec.name}")
-            self._ready.add_done_callback(_retrieve)
+            self._ready.add_done_callback(self._load_ended)
         loading = self._ready
         self._progress_sinks.add(sink)
         sink(Loading(model=self.spec.name, progress=self._progress or 0.0))
@@ -195,25 +199,29 @@ class ModelRunner:
         finally:
             self._progress_sinks.discard(sink)
 
+    def _load_ended(self, task: asyncio.Task[None]) -> None:
+        """Runs also for a load that was cancelled before its first step. Everybody who waited may be gone:
+        a failure is in the state, not only in the task."""
+        self._ready = None
+        if not task.cancelled():
+            task.exception()
+        self._watch_idleness()
+
     async def _load(self) -> None:
         self._error = None
+        self._stale = False
         self._set(ModelState.LOADING, progress=0.0)
+        spec = await self._read_files()
         try:
             async with self._load_turn:
                 async with asyncio.timeout(self.load_timeout_s):
-                    self._info, spec = await self._prepare()
                     started = time.monotonic()
                     self._loaded = await self._start_worker(spec)
                     self.last_load_s = time.monotonic() - started
             self._set(ModelState.WARM)
-            self._watch_idleness()
         except TimeoutError:
             await self._discard_worker()
-            error = LayaError(
-                ErrorCode.MODEL_LOAD_FAILED,
-                f"Loading '{self.spec.name}' took longer than {self.load_timeout_s:.0f} s.",
-                hint="Raise scheduler.load_timeout_s if the disk is slow.",
-            )
+            error = self._too_slow()
             self._fail(error.info)
             raise error from None
         except LayaError as error:
@@ -230,8 +238,27 @@ class ModelRunner:
             unexpected = LayaError(ErrorCode.INTERNAL, f"Loading '{self.spec.name}' failed: {failure}.")
             self._fail(unexpected.info)
             raise unexpected from failure
-        finally:
-            self._ready = None
+
+    async def _read_files(self) -> LoadSpec:
+        """Look at the files before it is this model's turn to load: a disk that hangs holds up nobody else.
+        Unusable files do not count as failures of the model: looking again costs nothing."""
+        try:
+            async with asyncio.timeout(self.load_timeout_s):
+                self._info, spec = await self._prepare()
+        except BaseException as failure:
+            if isinstance(failure, TimeoutError):
+                failure = self._too_slow()
+            self._error = failure.info if isinstance(failure, LayaError) else None
+            self._set(ModelState.COLD)
+            raise failure
+        return spec
+
+    def _too_slow(self) -> LayaError:
+        return LayaError(
+            ErrorCode.MODEL_LOAD_FAILED,
+            f"Loading '{self.spec.name}' took longer than {self.load_timeout_s:.0f} s.",
+            hint="Raise scheduler.load_timeout_s if the disk is slow.",
+        )
 
     async def _start_worker(self, spec: LoadSpec) -> LoadedInfo:
         self._load_report = asyncio.get_running_loop().create_future()
@@ -319,9 +346,9 @@ class ModelRunner:
         if self._idle_timer is not None:
             self._idle_timer.cancel()
             self._idle_timer = None
-        if self.idle_unload_s is not None and self._state is ModelState.WARM and self.idle:
-            loop = asyncio.get_running_loop()
-            self._idle_timer = loop.call_later(self.idle_unload_s, self._end_idleness)
+        wait = 0.0 if self._stale else self.idle_unload_s
+        if wait is not None and self._state is ModelState.WARM and self.idle:
+            self._idle_timer = asyncio.get_running_loop().call_later(wait, self._end_idleness)
 
     def _end_idleness(self) -> None:
         self._idle_timer = None
@@ -397,9 +424,3 @@ def _unloaded(name: str) -> LayaError:
     return LayaError(
         ErrorCode.MODEL_UNLOADED, f"'{name}' was unloaded.", hint="Send the prompt again to load it."
     )
-
-
-def _retrieve(task: asyncio.Task[None]) -> None:
-    """Everybody who waited may be gone: the failure is in the state, not only in the task."""
-    if not task.cancelled():
-        task.exception()

@@ -1,6 +1,8 @@
 """``python -m laya_desktop.server``: the engine and its HTTP server without a window."""
 
 import argparse
+import contextlib
+import os
 import signal
 import sys
 import threading
@@ -14,6 +16,7 @@ from laya_desktop.server.listener import Listener
 
 _SIGNAL_POLL_S = 0.5 if sys.platform == "win32" else None
 """On Windows a signal does not interrupt a wait."""
+_CLOSE_S = 8.0
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -30,7 +33,7 @@ def main(argv: list[str] | None = None) -> int:
         return 1
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
+        signal.signal(number, lambda *_: _stop_or_exit(stop))
     handle = EngineHandle(store, paths)
     try:
         handle.start()
@@ -39,8 +42,16 @@ def main(argv: list[str] | None = None) -> int:
         print(error.info.sentence() if isinstance(error, LayaError) else error, file=sys.stderr)
         return 1
     finally:
-        handle.stop()
+        if not handle.stop():
+            os._exit(1)
     return 0
+
+
+def _stop_or_exit(stop: threading.Event) -> None:
+    """The first signal ends the server in order, a second one at once. Workers end with their engine."""
+    if stop.is_set():
+        os._exit(1)
+    stop.set()
 
 
 def _parse(argv: list[str] | None) -> argparse.Namespace:
@@ -69,7 +80,9 @@ def _serve(handle: EngineHandle, options: argparse.Namespace, stop: threading.Ev
     print(f"Laya Desktop listens on {listener.url}", flush=True)
     while not stop.wait(_SIGNAL_POLL_S):
         pass
-    handle.run(listener.close()).result()
+    handle.end_requests()
+    with contextlib.suppress(TimeoutError):  # a router that hangs must not keep the process
+        handle.run(listener.close()).result(_CLOSE_S)
 
 
 if __name__ == "__main__":

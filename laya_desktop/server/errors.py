@@ -21,7 +21,8 @@ _BUSY = (ErrorCode.QUEUE_FULL, ErrorCode.QUEUE_TIMEOUT, ErrorCode.INSUFFICIENT_M
 
 
 class ApiError(Exception):
-    """Ends a request with `status` and a body in OpenAI's error form."""
+    """Ends a request with `status` and a body in OpenAI's error form. Its texts may quote what is not UTF-8,
+    such as the name of a file; a question mark then stands for it."""
 
     def __init__(
         self,
@@ -34,9 +35,9 @@ class ApiError(Exception):
     ) -> None:
         super().__init__(message)
         self.status = status
-        self.message = message
-        self.code = code
-        self.param = param
+        self.message = _encodable(message)
+        self.code = _encodable(code)
+        self.param = None if param is None else _encodable(param)
         self.headers = headers or {}
 
     @classmethod
@@ -54,6 +55,10 @@ class ApiError(Exception):
         return {
             "error": {"message": self.message, "type": kind, "param": self.param, "code": self.code},
         }
+
+
+def _encodable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def stopped() -> ApiError:

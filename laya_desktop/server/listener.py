@@ -4,8 +4,11 @@ without uvicorn's own server, which handles signals and wakes ten times a second
 import asyncio
 import contextlib
 import errno
+import logging
 import socket
 import sys
+import time
+from typing import Any
 
 import psutil
 import uvicorn
@@ -17,6 +20,11 @@ from laya_desktop.server.app import build_app
 from laya_desktop.server.protocol import Connection
 from laya_desktop.server.security import check_exposure
 
+log = logging.getLogger(__name__)
+
+_BACKLOG = 128
+_OUT_OF_DESCRIPTORS = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+_WARNING_EVERY_S = 60.0
 _PORTS_TRIED = 20
 _ABORT_WAIT_S = 2.0
 _BOTH_LOOPBACKS = ("localhost", "127.0.0.1")
@@ -62,8 +70,15 @@ class Listener:
         config.load()
         listener = cls(host, sockets[0].getsockname()[1], ServerState())
         loop = asyncio.get_running_loop()
+        if not isinstance(loop.get_exception_handler(), _AcceptTrouble):
+            loop.set_exception_handler(_AcceptTrouble(loop.get_exception_handler()))
         for sock in sockets:
-            server = await loop.create_server(lambda: Connection(config, listener._state, {}), sock=sock)
+            # asyncio accepts as many connections in a row as its backlog says, and without descriptors fails,
+            # reports and arms a retry as many times over. The system's backlog is set again.
+            server = await loop.create_server(
+                lambda: Connection(config, listener._state, {}), sock=sock, backlog=1
+            )
+            sock.listen(_BACKLOG)
             listener._servers.append(server)
         return listener
 
@@ -88,6 +103,23 @@ class Listener:
     async def _finished(self, timeout_s: float) -> None:
         if self._state.tasks:
             await asyncio.wait(self._state.tasks, timeout=timeout_s)
+
+
+class _AcceptTrouble:
+    """Handles what a loop reports: that no connection can be accepted, now and then in one line, and the rest
+    as before."""
+
+    def __init__(self, before: Any) -> None:
+        self._before = before
+        self._quiet_until = 0.0
+
+    def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        if not (isinstance(error, OSError) and error.errno in _OUT_OF_DESCRIPTORS and "socket" in context):
+            (self._before or type(loop).default_exception_handler)(loop, context)
+        elif time.monotonic() >= self._quiet_until:
+            self._quiet_until = time.monotonic() + _WARNING_EVERY_S
+            log.warning("New connections have to wait: %s.", error.strerror)
 
 
 def bind(host: str, port: int) -> list[socket.socket]:
@@ -136,7 +168,7 @@ def _listen(family: int, address: tuple[object, ...]) -> socket.socket:
         if family == socket.AF_INET6:
             sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(address[0] != "::"))
         sock.bind(address)
-        sock.listen(128)
+        sock.listen(_BACKLOG)
         sock.setblocking(False)
     except BaseException:
         sock.close()

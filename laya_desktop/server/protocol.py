@@ -3,7 +3,8 @@
 - A client that shuts down its sending side still gets its answer. That looks the same as one that has gone,
   so such a connection is probed with bytes that clients skip: to one that has gone, the second write fails.
 - A client that stops reading is cut off.
-- A head that does not end is refused: the parser would gather it for ever.
+- A head that does not end is refused: the parser would gather it for ever. A connection on which no head is
+  complete in time is closed, so that silent ones do not use up the descriptors.
 - Malformed HTTP is answered in JSON like every other error.
 """
 
@@ -32,20 +33,42 @@ class Connection(HttpToolsProtocol):
     stalled_reader_s = 60.0
     """A client that leaves 64 kB unread for so many seconds is cut off."""
 
+    head_timeout_s = 20.0
+    """A client that has not sent a whole head so many seconds after it could is cut off."""
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.probe = b""
         self.hang_up = False
         self._stalled: asyncio.TimerHandle | None = None
+        self._head_due: asyncio.TimerHandle | None = None
         self._gathered = 0
         """Bytes of whole packets since the parser last handed something over: it holds no more than these and
         one packet."""
 
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._expect_head()
+
     def data_received(self, data: bytes) -> None:
         self._gathered += len(data)
         super().data_received(data)
-        if self._gathered > _MAX_HEAD_BYTES and not self.transport.is_closing():
+        if self.transport.is_closing():
+            return
+        if self._gathered > _MAX_HEAD_BYTES:
             self._refuse(ApiError(431, "The request's headers are too large."))
+        elif self.cycle is None or self.cycle.response_complete:
+            self._expect_head()
+
+    def _expect_head(self) -> None:
+        """From now on, unless it is expected already: what comes in slowly does not put it off."""
+        if self._head_due is None:
+            self._head_due = self.loop.call_later(self.head_timeout_s, self.transport.close)
+
+    def _forget_head(self) -> None:
+        if self._head_due is not None:
+            self._head_due.cancel()
+            self._head_due = None
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -53,6 +76,7 @@ class Connection(HttpToolsProtocol):
         self.scope["state"]["connection"] = self
 
     def on_headers_complete(self) -> None:
+        self._forget_head()
         super().on_headers_complete()
         self._gathered = 0
 
@@ -100,6 +124,7 @@ class Connection(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._forget_stall()
+        self._forget_head()
         super().connection_lost(exc)
 
     def _forget_stall(self) -> None:

@@ -1,10 +1,12 @@
 """The whole path with scripted worker processes: every ending of a request, every death of a worker."""
 
+import asyncio
 import os
 import signal
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import psutil
 import pytest
@@ -26,7 +28,9 @@ from laya_desktop.core.events import (
     Queued,
     Routed,
 )
+from laya_desktop.core.paths import Paths
 from laya_desktop.core.types import ModelState
+from laya_desktop.engine import executor
 from laya_desktop.engine.handle import EngineHandle
 
 from .collect import DEADLINE_S, Answer, request
@@ -377,3 +381,80 @@ def test_the_engine_imports_no_native_library_and_no_qt() -> None:
         "sys.exit(', '.join(bad) if bad else 0)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, env=os.environ)
+
+
+def test_an_unload_in_the_step_of_a_load_leaves_the_model_usable(start_engine: StartEngine) -> None:
+    handle = start_engine({"m": {}})
+
+    async def race(turns: int) -> None:
+        assert handle._engine is not None
+        engine = handle._engine
+        unloading = asyncio.ensure_future(engine.unload("m"))
+        loading = asyncio.ensure_future(engine.load("m"))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        await engine.unload("m")
+        await asyncio.gather(unloading, loading, return_exceptions=True)
+
+    for turns in range(6):
+        handle.run(race(turns)).result(DEADLINE_S)
+        assert isinstance(Answer(handle, request("m")).end(), Finished)
+
+
+def test_a_changed_model_is_loaded_anew_once_it_is_idle(start_engine: StartEngine) -> None:
+    handle = start_engine({"m": {"endless": True, "pace_s": 0.001}})
+    answer = Answer(handle, request("m"))
+    answer.wait_for(Delta)
+    applied, unloading = threading.Event(), threading.Event()
+
+    def sink(event: EngineEvent) -> None:
+        if isinstance(event, ConfigApplied):
+            applied.set()
+        if isinstance(event, ModelStatus) and event.state is ModelState.UNLOADING:
+            unloading.set()
+
+    handle.subscribe(sink)
+    file = handle._store.path
+    file.write_text(file.read_text() + "executor: {stream_buffer: 512}")
+    assert applied.wait(DEADLINE_S)
+    assert not unloading.is_set(), "the stream goes on"
+    handle.cancel(answer.request.id)
+    assert unloading.wait(DEADLINE_S)
+    accepted = Answer(handle, request("m", max_tokens=1)).wait_for(Accepted)
+    assert isinstance(accepted, Accepted)
+    assert accepted.context_tokens == 512
+
+
+def test_unusable_files_do_not_count_as_failures_of_the_model(
+    start_engine: StartEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handle = start_engine({"m": {}})
+    missing = LayaError(ErrorCode.MODEL_FILE_MISSING, "gone")
+
+    async def fail(entry: object) -> None:
+        raise missing
+
+    async def swap(new: object) -> object:
+        assert handle._engine is not None
+        old, handle._engine._executor._inspect = handle._engine._executor._inspect, new
+        return old
+
+    inspect = handle.run(swap(fail)).result(DEADLINE_S)
+    for _ in range(4):
+        assert _failure(Answer(handle, request("m")))[0] is ErrorCode.MODEL_FILE_MISSING
+    handle.run(swap(inspect)).result(DEADLINE_S)
+    assert isinstance(Answer(handle, request("m")).end(), Finished)
+
+
+def test_long_names_in_any_script_get_a_log_of_their_own() -> None:
+    names = ["模" * 100, "模" * 99, "a b", "a_b", "a" * 200]
+    files = {executor._file_name(name) for name in names}
+    assert len(files) == len(names)
+    assert all(len(file.encode()) < 100 for file in files)
+
+
+def test_a_folder_that_cannot_be_used_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    handle = EngineHandle(ConfigStore(None), Paths.below(tmp_path / "file"))
+    with pytest.raises(LayaError, match="cannot be used"):
+        handle.start()

@@ -1,8 +1,10 @@
 """A client that leaves frees its slot, in every phase; one that only stops sending does not."""
 
 import asyncio
+import contextlib
 import json
 import socket
+import time
 from contextlib import closing
 
 import pytest
@@ -118,3 +120,52 @@ def test_two_hundred_leave_nothing_behind(server, handle, client):
         return len(asyncio.all_tasks())
 
     assert handle.run(tasks()).result(WAIT_S) <= 2
+
+
+@pytest.fixture
+def hurry(monkeypatch):
+    monkeypatch.setattr(Connection, "head_timeout_s", 0.4)
+
+
+HEAD = b"GET /health HTTP/1.1\r\nHost: localhost\r\n"
+
+
+@pytest.mark.parametrize("sent", [b"", b"\r\n", b"G", HEAD])
+def test_a_head_has_to_come_in_time(hurry, server, sent):
+    with closing(server.connect()) as sock:
+        sock.sendall(sent)
+        assert read_all(sock) == b""
+
+
+@pytest.mark.parametrize("drip", [b"\r\n", b"x"])
+def test_a_head_that_comes_in_drops_is_cut_off(hurry, server, drip):
+    with closing(server.connect()) as sock:
+        sock.sendall(HEAD + b"\r\n")
+        read_until(sock, b"}")
+        started = time.monotonic()
+        with contextlib.suppress(ConnectionError):
+            while time.monotonic() < started + WAIT_S:
+                sock.sendall(drip)
+                sock.settimeout(0.05)
+                with contextlib.suppress(TimeoutError):
+                    if sock.recv(1) == b"":
+                        break
+        assert time.monotonic() < started + 2
+
+
+def test_a_whole_head_has_all_the_time(hurry, server, handle):
+    """For its body, for its answer, and before the next request."""
+    handle.script = hang_after(*PHASES["while text comes"])
+    with closing(server.connect()) as sock:
+        request = server.post(body(True), close=False)
+        sock.sendall(request[:-10])
+        time.sleep(0.6)
+        sock.sendall(request[-10:])
+        read_until(sock, b'"content":"a"')
+        time.sleep(0.6)
+        assert handle.running == 1
+    with closing(server.connect()) as sock:
+        for _ in range(2):
+            sock.sendall(HEAD + b"\r\n")
+            assert b"200 OK" in read_until(sock, b"}")
+            time.sleep(0.6)

@@ -1,12 +1,14 @@
 """Ports, addresses, closing, and the command."""
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
 import socket
 import subprocess
 import sys
+import time
 from contextlib import closing
 
 import httpx
@@ -132,6 +134,43 @@ def test_closing_lets_answers_finish(handle):
         handle.run(release()).result(WAIT_S)
         assert b"[DONE]" in read_all(sock)
         ended.result(WAIT_S)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="descriptors")
+def test_without_descriptors_connections_wait_and_the_log_stays_short(handle, server, caplog):
+    import resource
+
+    clients = [socket.socket() for _ in range(5)]
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    used = []
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (clients[-1].fileno() + 1, before[1]))
+        with contextlib.suppress(OSError):
+            while True:
+                used.append(os.dup(0))
+        for client in clients:
+            client.connect(("127.0.0.1", server.port))
+        time.sleep(2.5)  # asyncio tries again every second
+        said = caplog.messages
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+        for descriptor in used:
+            os.close(descriptor)
+    assert len(said) == 1
+    assert said[0].startswith("New connections have to wait: ")
+    for client in clients:
+        with client:
+            client.settimeout(WAIT_S)
+            client.sendall(f"GET /health HTTP/1.1\r\nHost: localhost:{server.port}\r\n\r\n".encode())
+            assert b"200 OK" in read_until(client, b"}")
+
+
+def test_other_troubles_of_the_loop_are_told_as_before(handle, server, caplog):
+    async def trouble():
+        asyncio.get_running_loop().call_exception_handler({"message": "something else"})
+
+    handle.run(trouble()).result(WAIT_S)
+    assert caplog.messages == ["something else"]
 
 
 def start_command(tmp_path, *arguments, config=""):

@@ -7,6 +7,7 @@ tokenised as plain text.
 """
 
 import bisect
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ from laya_desktop.core.types import Message, Role
 _HINT = "Set `chat_template:` for this model in config.yaml to the template from the model's page."
 _PRIVATE_USE = range(0xF0000, 0x10FFFE)
 _SPACE = " \t\n\v\f\r"
+_MAX_NESTING = 20
+"""Of groups in a pattern: the module that compiles it is recursive."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,40 +184,48 @@ class _Markers:
     def __init__(self, tokens: Iterable[SpecialToken]) -> None:
         self._by_text = {t.text: t for t in tokens if len(t.text) > 1 and not t.text.isspace()}
         self._sorted = sorted(self._by_text)
-        self._lengths = sorted({len(text) for text in self._by_text}, reverse=True)
+        self._longest = max(map(len, self._by_text), default=0)
+        pattern = _longest_of(self._sorted) if self._by_text else r"(?!)"
+        self._marker = re.compile(pattern)
+        # The first character alone, so that overlapping markers are found as well.
+        self._start = re.compile(rf"(?=(?:{pattern}))(?s:.)")
         firsts = "".join(sorted({text[0] for text in self._by_text}))
         self._candidate = re.compile(f"[{re.escape(firsts)}]" if firsts else r"(?!)")
 
     def tokens_in(self, text: str) -> Iterator[tuple[int, SpecialToken]]:
         """The markers one after the other, the longest at each place, with their position."""
-        at = 0
-        while match := self._candidate.search(text, at):
-            token = self._at(text, match.start())
-            if token:
-                yield match.start(), token
-            at = match.start() + (len(token.text) if token else 1)
+        for match in self._marker.finditer(text):
+            yield match.start(), self._by_text[match[0]]
 
     def starts_in(self, text: str) -> list[int]:
         """Every position where a marker begins, overlapping ones as well."""
-        return [m.start() for m in self._candidate.finditer(text) if self._at(text, m.start())]
+        return [match.start() for match in self._start.finditer(text)]
 
     def starts_at_end(self, text: str) -> list[int]:
         """Every position from which the rest of `text` is the beginning of a marker: more text after it
         could complete one."""
-        if not self._lengths:
-            return []
-        tail = max(0, len(text) - self._lengths[0] + 1)
+        tail = max(0, len(text) - self._longest + 1)
         return [m.start() for m in self._candidate.finditer(text, tail) if self._begins(text[m.start() :])]
-
-    def _at(self, text: str, at: int) -> SpecialToken | None:
-        for length in self._lengths:
-            if token := self._by_text.get(text[at : at + length]):
-                return token
-        return None
 
     def _begins(self, rest: str) -> bool:
         place = bisect.bisect_left(self._sorted, rest)
         return place < len(self._sorted) and self._sorted[place].startswith(rest)
+
+
+def _longest_of(texts: Sequence[str], depth: int = 0) -> str:
+    """A pattern for the longest of `texts` that fits. What several begin with is written once, so that a
+    search looks at each of its characters once, however many texts there are."""
+    if depth == _MAX_NESTING:
+        return "|".join(re.escape(text) for text in sorted(texts, key=len, reverse=True))
+    branches: dict[str, list[str]] = {}
+    for text in texts:
+        branches.setdefault(text[:1], []).append(text)
+    parts = []
+    for first in sorted(branches, reverse=True):  # the empty one last
+        common = os.path.commonprefix(branches[first])  # noqa: RUF071 (of texts, not of paths)
+        rests = [text[len(common) :] for text in branches[first]]
+        parts.append(re.escape(common) + (f"(?:{_longest_of(rests, depth + 1)})" if len(rests) > 1 else ""))
+    return "|".join(parts)
 
 
 class _Disguise:

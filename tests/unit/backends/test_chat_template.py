@@ -1,12 +1,14 @@
 """From chats to token ids with a tokenizer of characters."""
 
+import random
+import time
 from collections.abc import Mapping
 
 import jinja2
 import pytest
 
 from laya_desktop.backends.common import chat_template
-from laya_desktop.backends.common.chat_template import ChatTemplate, SpecialToken
+from laya_desktop.backends.common.chat_template import ChatTemplate, SpecialToken, _Markers
 from laya_desktop.backends.common.template_sandbox import render
 from laya_desktop.core.errors import ErrorCode, LayaError
 from laya_desktop.core.types import Message, Role
@@ -204,3 +206,41 @@ def test_a_broken_template_is_known_at_once_with_its_line(source: str) -> None:
     assert problem is not None
     assert "Line 2" in problem.info.message
     refusal(user("x"), template=source)
+
+
+@pytest.mark.parametrize("typed", ["<", "<|", "<unused12", "<unused1234>", "a<|im_start|>"])
+def test_markers_are_found_in_little_time(typed: str) -> None:
+    names = [f"<unused{number}>" for number in range(5000)]
+    names += [f"<|im_{'x' * length}|>" for length in range(100)] + ["<|im_start|>"]
+    markers = _Markers(SpecialToken(number, name) for number, name in enumerate(names))
+    text = typed * (500_000 // len(typed))
+    started = time.perf_counter()
+    starts = markers.starts_in(text)
+    tokens = list(markers.tokens_in(text))
+    assert time.perf_counter() - started < 0.5
+    expected = text.count(typed) if typed in (names[1234], "a<|im_start|>") else 0
+    assert (len(starts), len(tokens)) == (expected, expected)
+
+
+def test_markers_are_found_as_by_trying_each() -> None:
+    chance = random.Random(1)
+    for _ in range(500):
+        names = {"".join(chance.choices("ab<.|", k=chance.randint(2, 6))) for _ in range(8)}
+        markers = _Markers(SpecialToken(0, name) for name in names)
+        text = "".join(chance.choices("ab<.|", k=40))
+        fits = [max((n for n in names if text.startswith(n, at)), key=len, default="") for at in range(40)]
+        assert markers.starts_in(text) == [at for at in range(40) if fits[at]]
+        found, at = [], 0
+        while at < 40:
+            if fits[at]:
+                found.append((at, fits[at]))
+            at += len(fits[at]) or 1
+        assert [(at, token.text) for at, token in markers.tokens_in(text)] == found
+
+
+def test_markers_that_begin_alike_a_thousand_times_are_survived() -> None:
+    markers = _Markers(SpecialToken(length, "a" * length) for length in range(2, 1000))
+    assert [(at, len(token.text)) for at, token in markers.tokens_in("b" + "a" * 1500)] == [
+        (1, 999),
+        (1000, 501),
+    ]

@@ -1,12 +1,14 @@
 """From text to a `Config`, and the sentences for what is wrong."""
 
+import os
+import sys
 from pathlib import Path
 
 import pytest
 
 from laya_desktop.config.checks import Checked, check
 from laya_desktop.config.reader import read
-from laya_desktop.config.schema import Backend, Config, Strategy
+from laya_desktop.config.schema import Backend, Config, ModelEntry, Strategy
 from laya_desktop.core.errors import ErrorCode, LayaError
 
 DATA = Path(__file__).parents[2] / "data"
@@ -320,6 +322,37 @@ def test_chat_template_source(tmp_path: Path) -> None:
     with pytest.raises(LayaError, match=r"gone\.jinja") as caught:
         gone.template_source()
     assert caught.value.info.code is ErrorCode.CHAT_TEMPLATE_ERROR
+
+
+def one_template(folder: Path) -> ModelEntry:
+    return good("models: [{name: a, path: x, chat_template: t.jinja}]", folder).models[0]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such files")
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder", "large", "bytes"])
+def test_a_chat_template_must_be_a_small_text_file(tmp_path: Path, kind: str) -> None:
+    file = tmp_path / "t.jinja"
+    match kind:
+        case "pipe":
+            os.mkfifo(file)
+        case "device":
+            file.symlink_to("/dev/zero")
+        case "folder":
+            file.mkdir()
+        case "large":
+            file.write_bytes(b"x" * 1_000_001)
+        case "bytes":
+            file.write_bytes(b"\xff")
+    reasons = {"large": "larger than 1,000,000 bytes", "bytes": "0xff"}
+    with pytest.raises(LayaError, match=reasons.get(kind, "it is not a file")) as caught:
+        one_template(tmp_path).template_source()
+    assert caught.value.info.code is ErrorCode.CHAT_TEMPLATE_ERROR
+    assert "model a" in caught.value.info.message
+
+
+def test_a_chat_template_may_be_as_large_as_allowed(tmp_path: Path) -> None:
+    (tmp_path / "t.jinja").write_bytes(b"x" * 1_000_000)
+    assert len(one_template(tmp_path).template_source() or "") == 1_000_000
 
 
 def test_find_model() -> None:

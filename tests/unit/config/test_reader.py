@@ -64,6 +64,28 @@ def test_refused_with_a_line(content: str | bytes, expected: str) -> None:
     assert any(expected in problem for problem in found), found
 
 
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ('a: 1\nb: "x\\ud83d"\n', "config.yaml:2: b: \\ud83d is half a character."),
+        ('a:\n  - "\\ud83d\\ude00"\n', "config.yaml:2: a[0]: \\ud83d is half a character."),
+        ('a:\n  "x\\udfff": 1\n', "config.yaml:2: a: \\udfff is half a character."),
+        ('a: !!int "\\udc00"\n', "config.yaml:1: a: \\udc00 is half a character."),
+        ('b: &b {"\\udc00": 1}\na:\n  <<: *b\n', "config.yaml:1: b: \\udc00 is half a character."),
+    ],
+)
+def test_half_characters_are_reported_and_go_no_further(content: str, expected: str) -> None:
+    document = read(content.encode(), "config.yaml")
+    assert str(document.problems[0]).startswith(expected)
+    "".join([repr(document.tree), *map(str, document.problems)]).encode()
+    str(document.tree).encode()
+    assert "\ufffd" in str(document.tree)
+
+
+def test_whole_characters_may_be_escaped() -> None:
+    assert read(b'a: "\\U0001f600 \\u00e4"', "config.yaml").tree == {"a": "😀 ä"}
+
+
 def test_all_faults_of_the_tree_are_reported_together() -> None:
     assert len(problems("a: !x 1\nb: 1\nb: 2\nc: !y z\n")) == 3
 

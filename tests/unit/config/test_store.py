@@ -366,3 +366,32 @@ def test_two_writers_lose_nothing(path: Path) -> None:
     assert store.load()
     assert store.config.executor.max_batch_size == 10
     assert store.config.scheduler.max_concurrent_requests == 10
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pipes with names")
+@pytest.mark.parametrize("kind", ["pipe", "device", "large"])
+def test_a_file_that_is_no_config_is_neither_read_nor_changed(tmp_path: Path, kind: str) -> None:
+    file = tmp_path / "config.yaml"
+    match kind:
+        case "pipe":
+            os.mkfifo(file)
+        case "device":
+            file.symlink_to("/dev/zero")
+        case "large":
+            file.write_bytes(b"#" * (MAX_BYTES + 1))
+    store = ConfigStore(file)
+    assert not store.load()
+    reason = "larger than" if kind == "large" else "it is not a file"
+    assert reason in store.problems[0].message
+    with pytest.raises(LayaError):
+        store.set("ui.theme", "dark")
+
+
+def test_half_a_character_is_not_written(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(TEXT)
+    store = ConfigStore(file)
+    assert store.load()
+    with pytest.raises(LayaError):
+        store.set("server.api_keys", ["k\ud83d"])
+    assert file.read_text() == TEXT
