@@ -4,7 +4,7 @@ import sys
 
 
 def main() -> int:
-    """Dispatch `laya-desktop [worker | serve | check | doctor | app options]`; returns the exit code."""
+    """Dispatch `laya-desktop [worker | serve | check | doctor | route | options]`; returns the exit code."""
     arguments = sys.argv[1:]
     if arguments[:1] == ["worker"]:
         from laya_desktop.worker.main import main as run_worker

@@ -23,6 +23,10 @@ def main(arguments: list[str]) -> int:
     match options.command:
         case "check":
             return _check(options.config)
+        case "route":
+            from laya_desktop.cli_route import run as run_route
+
+            return run_route(options)
         case "doctor":
             try:
                 return asyncio.run(_doctor(options.config))
@@ -46,20 +50,31 @@ def _parser() -> argparse.ArgumentParser:
     for name, text in (
         ("check", "read the config file and list what is wrong with it"),
         ("doctor", "decode two tokens with every model and say what is wrong"),
+        ("route", "say which model would answer a prompt, and why"),
     ):
         command = commands.add_parser(name, help=text)
         command.add_argument("--config", type=Path, default=argparse.SUPPRESS)
+        if name == "route":
+            _add_route_arguments(command)
     return parser
+
+
+def _add_route_arguments(command: argparse.ArgumentParser) -> None:
+    command.add_argument("text", nargs="?", help="the prompt")
+    command.add_argument(
+        "--batch", type=Path, metavar="FILE", help="JSON lines with text and maybe expect_task, expect_model"
+    )
+    command.add_argument("--json", action="store_true", help="print JSON, one object a line")
 
 
 def _check(config: Path | None) -> int:
     from laya_desktop.config.store import ConfigStore
     from laya_desktop.core.paths import Paths
 
-    store = ConfigStore(config or Paths.default().config_file)
-    if not store.path.exists() and config is not None:
-        print(f"{store.path} does not exist.")
+    if config is not None and not config.exists():
+        print(f"{config} does not exist.")
         return 1
+    store = ConfigStore(config or Paths.default().config_file)
     good = store.load()
     for line in (*store.problems, *store.notes):
         print(line)

@@ -6,6 +6,8 @@ import msgspec
 
 AUTO_MODEL = "auto"
 """The model name that asks the router to choose."""
+TASKS = ("chat", "code", "reasoning")
+"""What a prompt may ask for, as far as the router tells prompts apart."""
 
 
 class Role(StrEnum):
@@ -49,7 +51,10 @@ class Caller(StrEnum):
 
 
 class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What the window, the server, the tray and the command line all submit. `id` is unique per request."""
+    """What the window, the server, the tray and the command line all submit. `id` is unique per request.
+
+    `task` (one of `TASKS`) is set by callers who know what the prompt asks for; None lets the router see.
+    """
 
     id: str
     messages: tuple[Message, ...]
@@ -57,6 +62,7 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
     sampling: Sampling = msgspec.field(default_factory=Sampling)
     caller: Caller = Caller.API
     conversation_id: str | None = None
+    task: str | None = None
 
 
 class LoadSpec(msgspec.Struct, frozen=True, kw_only=True):

@@ -48,7 +48,6 @@ log = logging.getLogger(__name__)
 
 _WATCH_INTERVAL_S = 1.0
 _PLACES_DELAY_S = 0.1
-_SAVE_INTERVAL_S = 30.0
 
 
 class Engine:
@@ -89,9 +88,15 @@ class Engine:
         self._watchers = [
             asyncio.create_task(self._watch_memory(), name="memory"),
             asyncio.create_task(self._watch_config(), name="config"),
-            asyncio.create_task(self._watch_history(), name="history"),
+            asyncio.create_task(self._history_file.keep(), name="history"),
         ]
         return self
+
+    async def prepare(self) -> None:
+        """Apply the config and read the model files, as far as `route` needs it. Starts no worker."""
+        self._history_file.load()
+        await self._apply_config()
+        await self._executor.inspected()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -117,6 +122,11 @@ class Engine:
                 ticket.task.cancel()
 
     # Requests
+
+    def route(self, request: ChatRequest) -> Decision:
+        """Decide without running anything. Raises LayaError."""
+        self._refuse_when_closing()
+        return self._router.decide(request, self._situation())[0]
 
     def submit(self, request: ChatRequest, sink: Callable[[RequestEvent], None]) -> None:
         """Route and queue a request; see EngineHandle.submit."""
@@ -148,12 +158,8 @@ class Engine:
         else:
             ticket.task.cancel()
 
-    async def route(self, request: ChatRequest) -> Decision:
-        """Decide without running; see EngineHandle.route."""
-        return self._router.decide(request, self._situation())[0]
-
     async def explain(self, request: ChatRequest) -> Explanation:
-        """The same with everything that led to it; see EngineHandle.explain."""
+        """The decision with everything that led to it; see EngineHandle.explain."""
         return self._router.explain(request, self._situation())
 
     def _situation(self) -> Situation:
@@ -361,12 +367,6 @@ class Engine:
                     if await asyncio.to_thread(self._store.load):
                         await self._apply_config()
                 self._report_config_problems()
-
-    async def _watch_history(self) -> None:
-        while True:
-            await asyncio.sleep(_SAVE_INTERVAL_S)
-            with _logged("saving measured speeds"):
-                await self._history_file.save()
 
     async def _watch_memory(self) -> None:
         while True:

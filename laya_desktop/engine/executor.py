@@ -75,6 +75,10 @@ class Executor:
         for runner in previous.values():
             self._start(runner.unload())
 
+    async def inspected(self) -> None:
+        """Wait until the files of all models have been read."""
+        await asyncio.gather(*self._tasks)
+
     def warm_up(self) -> None:
         """Load the models that the config wants warm from the start, one after the other."""
         for name in self._kept:

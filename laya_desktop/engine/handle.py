@@ -151,6 +151,26 @@ class EngineHandle:
         except LayaError as error:
             sink(Failed(error=error.info))
 
+    def route(self, request: ChatRequest) -> "Future[Decision]":
+        """Which model would answer, without running it; the future raises LayaError.
+
+        On the engine's own thread, where the server calls it, the future is done at once.
+        """
+        decided: Future[Decision] = Future()
+
+        def decide(engine: Engine) -> None:
+            if decided.set_running_or_notify_cancel():
+                try:
+                    decided.set_result(engine.route(request))
+                except Exception as error:
+                    decided.set_exception(error)
+
+        if self._engine is not None and threading.current_thread() is self._thread:
+            decide(self._engine)
+        else:
+            self._call(decide)
+        return decided
+
     def cancel(self, request_id: str) -> None:
         """End a request; unknown or finished ids are ignored."""
         with contextlib.suppress(LayaError):
@@ -180,10 +200,6 @@ class EngineHandle:
                     return
         finally:
             self.cancel(request.id)
-
-    def route(self, request: ChatRequest) -> "Future[Decision]":
-        """Decide which model would answer, without running the request; the future raises LayaError."""
-        return self._run_engine(lambda engine: engine.route(request))
 
     def explain(self, request: ChatRequest) -> "Future[Explanation]":
         """The same decision with everything that led to it."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 DECISIONS = 1000
+_SAVE_INTERVAL_S = 30.0
 _MODELS = 500
 _WEIGHT = 0.25
 _LEAST_PROMPT_TOKENS = 16
@@ -176,6 +177,12 @@ class HistoryFile:
             pass
         except (OSError, msgspec.MsgspecError) as error:
             log.warning("%s is ignored: %s", self._file, error)
+
+    async def keep(self) -> None:
+        """Save now and then, until cancelled."""
+        while True:
+            await asyncio.sleep(_SAVE_INTERVAL_S)
+            await self.save()
 
     async def save(self) -> None:
         """Replace the file if there is something new; written in a pool thread."""

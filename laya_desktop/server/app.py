@@ -19,6 +19,7 @@ from laya_desktop.server.errors import ApiError
 from laya_desktop.server.models import resolve, served_names
 from laya_desktop.server.openai_api import model_object
 from laya_desktop.server.responses import error_response, json_response
+from laya_desktop.server.route import RouteDecision, Shortcut
 from laya_desktop.server.security import Gate
 
 
@@ -36,14 +37,19 @@ def build_app(handle: EngineHandle) -> Starlette:
     async def model(request: Request) -> Response:
         return json_response(model_object(resolve(handle, request.path_params["name"]), created))
 
+    decision = RouteDecision(handle)
     app = Starlette(
         routes=[
             Route("/health", health),
             Route("/v1/models", models),
             Route("/v1/models/{name:path}", model),
             Route("/v1/chat/completions", ChatCompletions(handle), methods=["POST"]),
+            Route("/v1/route", decision, methods=["POST"]),
         ],
-        middleware=[Middleware(Gate, handle=handle)],
+        middleware=[
+            Middleware(Gate, handle=handle),
+            Middleware(Shortcut, path="/v1/route", endpoint=decision),
+        ],
         exception_handlers={HTTPException: _http_error, ApiError: _api_error, Exception: _unexpected},
     )
     app.router.redirect_slashes = False

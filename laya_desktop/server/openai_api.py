@@ -1,8 +1,8 @@
 """OpenAI's wire format: bodies to requests, answers to bodies. Pure functions; may run in any thread."""
 
 import re
-from collections.abc import Callable
-from typing import Annotated, Any
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -12,6 +12,8 @@ from laya_desktop.core.types import AUTO_MODEL, Caller, ChatRequest, Message, Ro
 from laya_desktop.server.errors import ApiError
 
 MAX_STOP_STRINGS = 16
+
+T = TypeVar("T")
 
 _Penalty = Annotated[float, Meta(ge=-2, le=2)]
 _Tokens = Annotated[int, Meta(ge=1, le=2**31 - 1)]
@@ -23,7 +25,7 @@ class _Part(msgspec.Struct):
     text: str | None = None
 
 
-class _Message(msgspec.Struct):
+class WireMessage(msgspec.Struct):
     role: str
     content: str | list[_Part] | None = None
     tool_calls: list[Any] | None = None
@@ -36,7 +38,7 @@ class _StreamOptions(msgspec.Struct):
 class _Body(msgspec.Struct):
     """The fields of POST /v1/chat/completions. null means absent; unknown fields are ignored."""
 
-    messages: Annotated[list[_Message], Meta(min_length=1)]
+    messages: Annotated[list[WireMessage], Meta(min_length=1)]
     model: str | None = None
     stream: bool | None = None
     stream_options: _StreamOptions | None = None
@@ -108,15 +110,14 @@ def parse_chat(body: bytes, request_id: str, resolve: Callable[[str], str]) -> C
     `resolve` maps the model name that the client gave to the one to ask for. An absent name is ``auto``.
     Raises ApiError, naming the field at fault.
     """
-    fields = _decode(body)
+    fields = decode(body, _decoder)
     for name, harmless in _UNSUPPORTED.items():
         value = getattr(fields, name)
         if value is not None and value not in harmless:
             raise ApiError(400, f"{name} is not supported yet.", param=name, code="unsupported_parameter")
-    messages = tuple(_message(message, index) for index, message in enumerate(fields.messages))
     request = ChatRequest(
         id=request_id,
-        messages=messages,
+        messages=read_messages(fields.messages),
         model=AUTO_MODEL if fields.model is None else resolve(fields.model),
         sampling=_sampling(fields),
         caller=Caller.API,
@@ -135,12 +136,13 @@ _WHERE = re.compile(r"^(?P<reason>.*?)(?: - at `\$\.?(?P<path>.*)`)?$", re.DOTAL
 _MISSING = re.compile(r"missing required field `(\w+)`")
 
 
-def _decode(body: bytes) -> _Body:
+def decode(body: bytes, decoder: msgspec.json.Decoder[T]) -> T:
+    """The fields of a body. Raises ApiError, naming the field at fault."""
     if _SURROGATE.search(body):
         # Half a character: clients that cut text by UTF-16 units send it. It becomes U+FFFD.
         body = _ESCAPE.sub(lambda match: b"\\ufffd" if match["lone"] else match[0], body)
     try:
-        return _decoder.decode(body)
+        return decoder.decode(body)
     except msgspec.ValidationError as error:
         raise _invalid(str(error)) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -159,7 +161,12 @@ def _invalid(text: str) -> ApiError:
     return ApiError(400, message, param=path or None)
 
 
-def _message(message: _Message, index: int) -> Message:
+def read_messages(messages: Sequence[WireMessage]) -> tuple[Message, ...]:
+    """The turns of a body. Raises ApiError, naming the field at fault."""
+    return tuple(_message(message, index) for index, message in enumerate(messages))
+
+
+def _message(message: WireMessage, index: int) -> Message:
     where = f"messages[{index}]"
     try:
         role = Role.SYSTEM if message.role == "developer" else Role(message.role)

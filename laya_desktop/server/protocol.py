@@ -6,6 +6,7 @@
 - A head that does not end is refused: the parser would gather it for ever. A connection on which no head is
   complete in time is closed, so that silent ones do not use up the descriptors.
 - Malformed HTTP is answered in JSON like every other error.
+- The head of an answer leaves with the first part of the body: each packet wakes the client and costs a call.
 """
 
 import asyncio
@@ -78,6 +79,8 @@ class Connection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._forget_head()
         super().on_headers_complete()
+        if self.cycle is not None and self.cycle.transport is self.transport:
+            self.cycle.transport = _HeadWithBody(self.cycle, self.transport)  # type: ignore[assignment]
         self._gathered = 0
 
     def on_body(self, body: bytes) -> None:
@@ -105,7 +108,7 @@ class Connection(HttpToolsProtocol):
         if not cycle.response_started:
             self.transport.write(_CONTINUE)
         elif self.probe and cycle.chunked_encoding:
-            self.transport.write(b"%x\r\n%b\r\n" % (len(self.probe), self.probe))
+            cycle.transport.write(b"%x\r\n%b\r\n" % (len(self.probe), self.probe))
         self.loop.call_later(wait_s, self._probe, cycle, min(2 * wait_s, _LONGEST_PROBE_S))
 
     def on_response_complete(self) -> None:
@@ -145,3 +148,30 @@ class Connection(HttpToolsProtocol):
                 b"connection: close\r\ncontent-length: %d\r\n\r\n%b" % (status, len(body), body)
             )
         self.transport.close()
+
+
+class _HeadWithBody:
+    """What a cycle writes to. It writes the head of an answer first, and always a body after it, if only an
+    empty one, except for HEAD."""
+
+    def __init__(self, cycle: RequestResponseCycle, transport: asyncio.Transport) -> None:
+        self._cycle = cycle
+        self._transport = transport
+        self._head: bytes | None = None
+
+    def write(self, data: bytes) -> None:
+        if self._head is None and self._cycle.response_started and self._cycle.scope["method"] != "HEAD":
+            self._head = data
+        elif self._head:
+            self._transport.write(self._head + data)
+            self._head = b""
+        else:
+            self._transport.write(data)
+
+    def close(self) -> None:
+        if self._head:
+            self.write(b"")
+        self._transport.close()
+
+    def is_closing(self) -> bool:
+        return self._transport.is_closing()

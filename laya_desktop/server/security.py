@@ -4,6 +4,7 @@ A web page that the user opens can reach 127.0.0.1 from the browser: by its own 
 type), or by pointing its own name at 127.0.0.1 (Host). Other computers need a key.
 """
 
+import functools
 import hmac
 import ipaddress
 import re
@@ -54,6 +55,7 @@ def check_exposure(server: ServerConfig, host: str) -> None:
         )
 
 
+@functools.lru_cache(maxsize=64)
 def is_loopback(host: str) -> bool:
     """Whether `host` (a name or an address, without brackets) means this computer only."""
     name = host.lower().removesuffix(".")

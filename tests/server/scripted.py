@@ -81,6 +81,9 @@ class FakeHandle:
         self.config = Config.model_validate({"models": [{"name": "smol", "path": "/models/smol.gguf"}]})
         self.models = (self._status("smol"), self._status("千问"))
         self.script: Script = hello
+        self.decision: Decision | Exception = routed().decision
+        self.decide_later = False
+        self.asked: list[ChatRequest] = []
         self.submitted: queue.Queue[ChatRequest] = queue.Queue()
         self.cancelled: queue.Queue[str] = queue.Queue()
         self._running: dict[str, asyncio.Task[None]] = {}
@@ -94,6 +97,18 @@ class FakeHandle:
 
     def submit(self, request: ChatRequest, sink: Callable[[RequestEvent], None]) -> None:
         self._loop.call_soon_threadsafe(self._start, request, sink)
+
+    def route(self, request: ChatRequest) -> "Future[Decision]":
+        """Decides at once, as the engine does on its own thread; later if `decide_later` is set."""
+        self.asked.append(request)
+        decided: Future[Decision] = Future()
+        if isinstance(self.decision, Exception):
+            decided.set_exception(self.decision)
+        elif self.decide_later:
+            self._loop.call_later(0.01, decided.set_result, self.decision)
+        else:
+            decided.set_result(self.decision)
+        return decided
 
     def cancel(self, request_id: str) -> None:
         self._loop.call_soon_threadsafe(self._cancel, request_id)
@@ -149,6 +164,7 @@ class Server:
         self.handle = handle
         self.port = listener.port
         self.url = listener.url
+        self.connections = listener._state.connections
 
     def connect(self) -> socket.socket:
         return socket.create_connection(("127.0.0.1", self.port), timeout=WAIT_S)

@@ -60,13 +60,15 @@ def extract(request: ChatRequest) -> Features:
     found = scan(prompt)
     asked = intent.model().classify(found)
     script = _script(found)
-    sure = asked.task == "chat" and asked.confidence >= intent.CONFIDENT
+    # A request may say itself what it asks for.
+    task, confidence = (request.task, 1.0) if request.task else (asked.task, asked.confidence)
+    sure = task == "chat" and confidence >= intent.CONFIDENT
     return Features(
         text=found.text,
         chars=found.chars,
         tokens=_estimate(messages),
-        task=asked.task,
-        confidence=asked.confidence,
+        task=task,
+        confidence=confidence,
         light=sure and found.chars <= LIGHT_CHARS,
         language=_LANGUAGES.get(script) or ("en" if found.text.isascii() else "other"),
         script=script,
