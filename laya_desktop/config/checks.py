@@ -12,6 +12,7 @@ from pydantic_core import ErrorDetails
 
 from laya_desktop.config.problems import Path, Problem, field_name
 from laya_desktop.config.reader import Document
+from laya_desktop.config.rule_checks import dead_rules
 from laya_desktop.config.scalar import Scalar
 from laya_desktop.config.schema import Config
 
@@ -33,7 +34,7 @@ _SYNONYMS = {
 
 @dataclass(frozen=True)
 class Checked:
-    """`config` is None if there are problems. `notes` name settings that are accepted without effect."""
+    """`config` is None if there are problems. `notes` name settings and rules that have no effect."""
 
     config: Config | None
     problems: tuple[Problem, ...] = ()
@@ -54,7 +55,7 @@ def check(document: Document, folder: FilePath | None) -> Checked:
     if config is None or document.problems:
         problems = sorted(document.problems, key=lambda problem: (problem.line, problem.column))
         return Checked(None, tuple(dict.fromkeys(problems)))
-    return Checked(config, notes=tuple(_notes(config)))
+    return Checked(config, notes=(*_notes(config), *_rule_notes(document, config)))
 
 
 # Sentences for what the schema refuses
@@ -234,6 +235,9 @@ def _check_names(document: Document) -> None:
             near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
             hint = f"Did you mean '{near[0]}'?" if near else "Add it to models or remove it here."
             document.report(path, f"there is no model '{name}'", hint)
+    for path, name in _mentions(document.tree):
+        if name not in known:
+            document.report(path, f"there is no model '{name}'", "Its state cannot be a condition.")
     tags = {tag for _, tag in _texts(document.tree, ("models", None, "tags", None))}
     for path, tag in _texts(document.tree, ("router", "rules", None, "use", "tag")):
         if tag not in tags:
@@ -251,21 +255,46 @@ def _references(tree: object) -> Iterator[tuple[Path, str]]:
         yield from _texts(tree, ("router", "rules", None, "use", *short))
 
 
-def _texts(tree: object, pattern: tuple[str | None, ...], path: Path = ()) -> Iterator[tuple[Path, str]]:
-    """All texts at places like `pattern`, where None stands for every position of a list."""
+def _mentions(tree: object) -> Iterator[tuple[Path, str]]:
+    """Models whose state is a condition of a rule, at any depth."""
+    pending = list(_values(tree, ("router", "rules", None, "when")))
+    while pending:
+        path, condition = pending.pop()
+        for key in ("warm", "busy"):
+            yield from _texts(condition, (key,), path)
+        for key in ("any", "all", "not"):
+            pending += _values(condition, (key, None), path)
+            pending += _values(condition, (key,), path)
+
+
+def _values(tree: object, pattern: tuple[str | None, ...], path: Path = ()) -> Iterator[tuple[Path, object]]:
+    """All values at places like `pattern`, where None stands for every position of a list."""
     if not pattern:
-        if isinstance(tree, str) and tree:
-            yield path, str(tree)
+        yield path, tree
         return
     first, *rest = pattern
     if first is None and isinstance(tree, list):
         for index, item in enumerate(tree):
-            yield from _texts(item, tuple(rest), (*path, index))
+            yield from _values(item, tuple(rest), (*path, index))
     elif first is not None and isinstance(tree, dict) and first in tree:
-        yield from _texts(tree[first], tuple(rest), (*path, first))
+        yield from _values(tree[first], tuple(rest), (*path, first))
+
+
+def _texts(tree: object, pattern: tuple[str | None, ...], path: Path = ()) -> Iterator[tuple[Path, str]]:
+    """The texts among them."""
+    for place, value in _values(tree, pattern, path):
+        if isinstance(value, str) and value:
+            yield place, str(value)
 
 
 # Settings without effect
+
+
+def _rule_notes(document: Document, config: Config) -> Iterator[str]:
+    for index, sentence in dead_rules(config.router.rules):
+        path: Path = ("router", "rules", index)
+        line = document.values.get(path, (0, 0))[0]
+        yield f"{document.file}:{line}: {field_name(path)}: {sentence}."
 
 
 def _notes(section: BaseModel, path: Path = ()) -> Iterator[str]:

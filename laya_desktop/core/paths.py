@@ -49,6 +49,11 @@ class Paths:
     def conversations(self) -> Path:
         return self.data / "conversations.db"
 
+    @property
+    def history(self) -> Path:
+        """Measured speeds of the models."""
+        return self.data / "history.json"
+
     def create(self) -> "Paths":
         """Make the folders. Raises OSError where that is not allowed."""
         for folder in (self.config, self.data, self.models, self.cache, self.logs):

@@ -130,14 +130,20 @@ class Timings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
-    """A model the router looked at. `excluded` says why it was not eligible; empty if it was."""
+    """A model the router looked at. `excluded` says why it was not eligible; empty if it was. `score` is what
+    the strategy compared (lower is better), `predicted_s` the expected seconds until the whole answer is
+    there; both are None where nobody asked for them."""
 
     model: str
     excluded: str = ""
+    score: float | None = None
+    predicted_s: float | None = None
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
-    """Which model answers and why. `elapsed_us` is the router's own time in microseconds."""
+    """Which model answers and why. `rule` is a rule's name, or `named`, `conversation`, `task:…`, `default`,
+    `fallback`. `confidence` is the probability of `task`, `elapsed_us` the router's own time in microseconds.
+    """
 
     model: str
     rule: str
@@ -145,3 +151,23 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     task: str
     candidates: tuple[Candidate, ...]
     elapsed_us: float
+    confidence: float | None = None
+
+
+class RuleOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one rule: `off`, `no match`, `no usable model`, `set aside` (it holds, but the
+    conversation stays), `not reached` (it holds, but an earlier rule decided) or `decides`."""
+
+    rule: str
+    outcome: str
+
+
+class Explanation(msgspec.Struct, frozen=True, kw_only=True):
+    """How a decision came about. `features` are those of the router by name; `predicted_s` and `score` of the
+    candidates are filled in wherever they can be told. `strategy` chose among the candidates."""
+
+    decision: Decision
+    features: dict[str, str | int | float | bool]
+    rules: tuple[RuleOutcome, ...]
+    strategy: str
+    previous_model: str | None = None

@@ -4,21 +4,22 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from types import TracebackType
+from typing import TYPE_CHECKING
 
-from laya_desktop.config.schema import Config
+from laya_desktop.config.schema import Config, ModelEntry
 from laya_desktop.config.store import ConfigStore
 from laya_desktop.core.errors import ErrorCode, ErrorInfo, LayaError
 from laya_desktop.core.events import (
-    TERMINAL,
+    Accepted,
     Cancelled,
     ConfigApplied,
     ConfigRejected,
     EngineEvent,
     Failed,
+    Finished,
     ModelsChanged,
     ModelStatus,
     Notice,
@@ -28,58 +29,25 @@ from laya_desktop.core.events import (
     Routed,
 )
 from laya_desktop.core.paths import Paths
-from laya_desktop.core.types import AUTO_MODEL, Caller, ChatRequest, Decision, ModelState
+from laya_desktop.core.types import AUTO_MODEL, ChatRequest, Decision, Explanation, ModelState
 from laya_desktop.engine import memory
 from laya_desktop.engine.executor import Executor, ExecutorFactory
+from laya_desktop.engine.history import Decided, HistoryFile
 from laya_desktop.engine.names import ModelNames
-from laya_desktop.engine.routing.router import Router
-from laya_desktop.engine.scheduler import Limits, Priority, Scheduler
+from laya_desktop.engine.retry import TRY_ANOTHER
+from laya_desktop.engine.routing.conversations import Conversations
+from laya_desktop.engine.routing.situation import Situation
+from laya_desktop.engine.scheduler import Scheduler, limits_of
 from laya_desktop.engine.starter import starter_models
+from laya_desktop.engine.ticket import Ticket
+
+if TYPE_CHECKING:
+    from laya_desktop.engine.routing.router import Router
 
 log = logging.getLogger(__name__)
 
 _WATCH_INTERVAL_S = 1.0
 _PLACES_DELAY_S = 0.1
-
-_PRIORITIES = {
-    Caller.CHAT: Priority.INTERACTIVE,
-    Caller.QUICK_PROMPT: Priority.INTERACTIVE,
-    Caller.API: Priority.API,
-    Caller.CLI: Priority.BACKGROUND,
-}
-
-_TRY_ANOTHER = {
-    ErrorCode.MODEL_LOAD_FAILED,
-    ErrorCode.MODEL_FILE_MISSING,
-    ErrorCode.BACKEND_MISSING,
-    ErrorCode.INSUFFICIENT_MEMORY,
-    ErrorCode.WORKER_CRASHED,
-    ErrorCode.CHAT_TEMPLATE_ERROR,
-}
-"""Failures of one model before its first token that another model may not have."""
-
-
-@dataclass
-class _Ticket:
-    """One request on its way. After its terminal event nothing more reaches the sink."""
-
-    request: ChatRequest
-    sink: Callable[[RequestEvent], None]
-    decision: Decision
-    tried: list[str] = field(default_factory=list)
-    position: int = 0
-    task: asyncio.Task[ErrorInfo | None] | None = None
-    generating: bool = False
-    ended: bool = False
-
-    def emit(self, event: RequestEvent) -> None:
-        if self.ended:
-            return
-        self.ended = isinstance(event, TERMINAL)
-        try:
-            self.sink(event)
-        except Exception:
-            log.exception("the reader of request %s failed", self.request.id)
 
 
 class Engine:
@@ -96,11 +64,16 @@ class Engine:
         self._paths = paths
         self._publish = publish
         self._executor: Executor = executor_factory(paths, self._on_status)
-        self._scheduler = Scheduler(_limits(store.config))
+        self._scheduler = Scheduler(limits_of(store.config))
         self._names = ModelNames(())
-        self._router = Router(store.config.router, ())
-        self._tickets: dict[str, _Ticket] = {}
+        self._history_file = HistoryFile(paths.history)
+        self._history = self._history_file.history
+        self._conversations = Conversations()
+        self._router: Router
+        self._tickets: dict[str, Ticket] = {}
+        self._models: dict[str, ModelStatus] = {}
         self._states: dict[str, ModelState] = {}
+        self._memory_low = False
         self._closing = False
         self._expiry: asyncio.TimerHandle | None = None
         self._places: asyncio.TimerHandle | None = None
@@ -108,18 +81,21 @@ class Engine:
         self._store_turn = asyncio.Lock()
 
     async def __aenter__(self) -> "Engine":
-        self._apply_config()
+        await asyncio.to_thread(self._history_file.load)
+        await self._apply_config()
         self._report_config_problems()
         self._executor.warm_up()
         self._watchers = [
             asyncio.create_task(self._watch_memory(), name="memory"),
             asyncio.create_task(self._watch_config(), name="config"),
+            asyncio.create_task(self._history_file.keep(), name="history"),
         ]
         return self
 
     async def prepare(self) -> None:
         """Apply the config and read the model files, as far as `route` needs it. Starts no worker."""
-        self._apply_config()
+        self._history_file.load()
+        await self._apply_config()
         await self._executor.inspected()
 
     async def __aexit__(
@@ -132,6 +108,7 @@ class Engine:
             if timer is not None:
                 timer.cancel()
         await self._executor.close()
+        await self._history_file.save()
 
     def end_requests(self) -> None:
         """Fail every request, and all that are still to come."""
@@ -149,16 +126,20 @@ class Engine:
     def route(self, request: ChatRequest) -> Decision:
         """Decide without running anything. Raises LayaError."""
         self._refuse_when_closing()
-        return self._router.decide(request, self._executor.statuses(), time.time())
+        return self._router.decide(request, self._situation())[0]
 
     def submit(self, request: ChatRequest, sink: Callable[[RequestEvent], None]) -> None:
         """Route and queue a request; see EngineHandle.submit."""
         try:
-            decision = self.route(request)
+            self._refuse_when_closing()
+            decision, features = self._router.decide(request, self._situation())
         except LayaError as error:
             sink(Failed(error=error.info))
             return
-        ticket = _Ticket(request, sink, decision)
+        self._history.took_turn(decision.model)
+        if features is not None:
+            self._history.decisions.append(Decided(time.time(), request.id, features, decision))
+        ticket = Ticket(request, sink, decision)
         self._tickets[request.id] = ticket
         ticket.emit(Routed(decision=decision))
         self._enqueue(ticket)
@@ -177,17 +158,24 @@ class Engine:
         else:
             ticket.task.cancel()
 
+    async def explain(self, request: ChatRequest) -> Explanation:
+        """The decision with everything that led to it; see EngineHandle.explain."""
+        return self._router.explain(request, self._situation())
+
+    def _situation(self) -> Situation:
+        return Situation(self._models, time.time(), self._scheduler.waiting_for, self._memory_low)
+
     def _refuse_when_closing(self) -> None:
         if self._closing:
             raise LayaError(ErrorCode.ENGINE_STOPPED, "The app is quitting.")
 
-    def _enqueue(self, ticket: _Ticket) -> None:
+    def _enqueue(self, ticket: Ticket) -> None:
         try:
             place = self._scheduler.submit(
                 ticket.request.id,
                 ticket.decision.model,
                 time.monotonic(),
-                priority=_PRIORITIES[ticket.request.caller],
+                priority=ticket.priority,
                 conversation=ticket.request.conversation_id,
             )
         except LayaError as error:
@@ -219,14 +207,14 @@ class Engine:
                 ticket.position = position
                 ticket.emit(Queued(position=position))
 
-    async def _attempt(self, ticket: _Ticket) -> ErrorInfo | None:
+    async def _attempt(self, ticket: Ticket) -> ErrorInfo | None:
         """Run a request on the model chosen for it; a failure before its first token is returned."""
         try:
             runner = self._executor.runner(ticket.decision.model)
             with runner.in_use():
                 await runner.ensure_ready(ticket.emit)
                 ticket.generating = True
-                return await runner.generate(ticket.request, ticket.emit)
+                return await runner.generate(ticket.request, partial(self._on_event, ticket))
         except LayaError as failure:
             return failure.info
         except Exception as failure:
@@ -235,7 +223,22 @@ class Engine:
         finally:
             ticket.generating = False
 
-    def _after_attempt(self, ticket: _Ticket, task: asyncio.Task[ErrorInfo | None]) -> None:
+    def _on_event(self, ticket: Ticket, event: RequestEvent) -> None:
+        """Learn from what a worker reports, and pass it on."""
+        model = ticket.decision.model
+        match event:
+            case Accepted():
+                self._conversations.remember(ticket.request, model, event.prompt_tokens)
+            case Finished():
+                self._history.observe(model, self._size(model), event.usage, event.timings)
+        ticket.emit(event)
+
+    def _size(self, model: str) -> int:
+        """Bytes of a model's files, 0 if unknown."""
+        status = self._models.get(model)
+        return status.info.size_bytes if status and status.info else 0
+
+    def _after_attempt(self, ticket: Ticket, task: asyncio.Task[ErrorInfo | None]) -> None:
         """The slot is free again, however the attempt ended."""
         ticket.task = None
         self._scheduler.remove(ticket.request.id)
@@ -244,13 +247,12 @@ class Engine:
             self._end(ticket, Failed(error=error) if error else None)
             self._pump()
 
-    def _fall_back(self, ticket: _Ticket, error: ErrorInfo) -> bool:
+    def _fall_back(self, ticket: Ticket, error: ErrorInfo) -> bool:
         """Queue the request for the next fallback model. Only for requests that left the choice to us."""
         ticket.tried.append(ticket.decision.model)
-        if ticket.ended or ticket.request.model != AUTO_MODEL or error.code not in _TRY_ANOTHER:
+        if ticket.ended or ticket.request.model != AUTO_MODEL or error.code not in TRY_ANOTHER:
             return False
-        models = self._executor.statuses()
-        decision = self._router.fall_back(ticket.decision, ticket.tried, models, error, time.time())
+        decision = self._router.fall_back(ticket.decision, ticket.tried, self._situation(), error)
         if decision is None:
             return False
         self._notice("fallback", decision.reason, decision.model)
@@ -259,7 +261,7 @@ class Engine:
         self._enqueue(ticket)
         return True
 
-    def _end(self, ticket: _Ticket, event: RequestEvent | None = None) -> None:
+    def _end(self, ticket: Ticket, event: RequestEvent | None = None) -> None:
         """Forget a request, with its terminal event if that is still to be sent."""
         if event is not None:
             ticket.emit(event)
@@ -299,6 +301,8 @@ class Engine:
     def _on_status(self, status: ModelStatus) -> None:
         """Publish a model's new state, and a notice for the timeline if it changed."""
         self._publish(status)
+        if is_known := status.name in self._models:
+            self._models[status.name] = status
         if status.state in (ModelState.BUSY, ModelState.WARM):
             self._executor.share_threads()
         before = self._states.get(status.name)
@@ -309,6 +313,9 @@ class Engine:
             case ModelState.FAILED if status.error:
                 self._notice("failed", status.error.message, status.name)
             case ModelState.WARM if before is ModelState.LOADING:
+                if is_known:
+                    seconds = self._executor.runner(status.name).last_load_s
+                    self._history.loaded(status.name, self._size(status.name), seconds)
                 self._notice("loaded", f"{status.name} is warm.", status.name)
             case ModelState.UNLOADING:
                 self._notice("unloading", f"{status.name} is being unloaded.", status.name)
@@ -322,18 +329,27 @@ class Engine:
     async def set_config(self, key: str, value: object) -> None:
         async with self._store_turn:
             await asyncio.to_thread(self._store.set, key, value)
-        self._apply_config()
+            await self._apply_config()
 
-    def _apply_config(self) -> None:
+    async def _apply_config(self) -> None:
         config = self._store.config
         entries = config.models or starter_models(self._paths)
-        self._scheduler.limits = _limits(config)
+        self._router = await asyncio.to_thread(self._make_router, config, entries)
+        self._scheduler.limits = limits_of(config)
         self._names = ModelNames(entries)
-        self._router = Router(config.router, entries)
         self._executor.apply(entries, config.executor, config.scheduler.load_timeout_s)
-        self._publish(ModelsChanged(models=self._executor.statuses()))
+        statuses = self._executor.statuses()
+        self._models = {status.name: status for status in statuses}
+        self._publish(ModelsChanged(models=statuses))
         self._publish(ConfigApplied())
         self._pump()
+
+    def _make_router(self, config: Config, entries: Sequence[ModelEntry]) -> "Router":
+        """Imports numpy: in a pool thread, when the window is there. Compiles the rules. Blocks."""
+        from laya_desktop.engine.routing.router import Router
+
+        context = config.executor.stream_buffer
+        return Router(config.router, entries, self._history, self._conversations, context)
 
     def _report_config_problems(self) -> None:
         if self._store.problems:
@@ -348,9 +364,8 @@ class Engine:
                 async with self._store_turn:
                     if not await asyncio.to_thread(self._store.poll):
                         continue
-                    good = await asyncio.to_thread(self._store.load)
-                if good:
-                    self._apply_config()
+                    if await asyncio.to_thread(self._store.load):
+                        await self._apply_config()
                 self._report_config_problems()
 
     async def _watch_memory(self) -> None:
@@ -364,6 +379,7 @@ class Engine:
         reserved_gb = self._store.config.memory.reserved_system_gb
         reserved = None if reserved_gb is None else int(reserved_gb * memory.GB)
         sample = await asyncio.to_thread(memory.sample, self._executor.workers(), reserved)
+        self._memory_low = memory.is_low(sample, self._store.config.memory.offload_threshold_gb)
         self._publish(sample)
         for runner in self._executor.runners:
             runner.measured(sample.models.get(runner.spec.name))
@@ -376,12 +392,3 @@ def _logged(doing: str) -> Iterator[None]:
         yield
     except Exception:
         log.exception("%s failed", doing)
-
-
-def _limits(config: Config) -> Limits:
-    return Limits(
-        concurrent=config.scheduler.max_concurrent_requests,
-        per_model=config.executor.max_batch_size,
-        queue=config.scheduler.max_queue,
-        queue_timeout_s=config.scheduler.queue_timeout_ms / 1000,
-    )

@@ -28,7 +28,7 @@ from laya_desktop.core.events import (
     RequestEvent,
 )
 from laya_desktop.core.paths import Paths
-from laya_desktop.core.types import ChatRequest, Decision
+from laya_desktop.core.types import ChatRequest, Decision, Explanation
 from laya_desktop.engine.engine import Engine
 from laya_desktop.engine.executor import ExecutorFactory, create_executor
 
@@ -63,8 +63,8 @@ class EngineHandle:
         self._memory: MemorySample | None = None
 
     def start(self) -> None:
-        """Start the engine thread; blocks until its loop runs (milliseconds). Raises LayaError if another
-        process runs an engine on the same data folder."""
+        """Start the engine thread; blocks until it takes requests (a fifth of a second). Raises LayaError if
+        another process runs an engine on the same data folder."""
         try:
             self._paths.create()
             self._lock.acquire(blocking=False)
@@ -201,6 +201,10 @@ class EngineHandle:
         finally:
             self.cancel(request.id)
 
+    def explain(self, request: ChatRequest) -> "Future[Explanation]":
+        """The same decision with everything that led to it."""
+        return self._run_engine(lambda engine: engine.explain(request))
+
     def load(self, model: str) -> "Future[None]":
         """Warm a model; the future raises LayaError if that fails."""
         return self._run_engine(lambda engine: engine.load(model))
@@ -252,10 +256,11 @@ class EngineHandle:
 
     async def _live(self, ready: threading.Event) -> None:
         self._stopping = asyncio.Event()
-        self._engine = Engine(self._store, self._paths, self._publish, self._executor_factory)
         self._loop = asyncio.get_running_loop()
         try:
-            async with self._engine:
+            engine = Engine(self._store, self._paths, self._publish, self._executor_factory)
+            async with engine:
+                self._engine = engine
                 ready.set()
                 await self._stopping.wait()
         finally:

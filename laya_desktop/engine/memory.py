@@ -45,6 +45,12 @@ def sample(workers: Mapping[str, int], reserved: int | None) -> MemorySample:
     )
 
 
+def is_low(sample: MemorySample, threshold_gb: float | None) -> bool:
+    """Whether less is free than the threshold, which is the smaller of 12 GB and 15 % unless it is given."""
+    threshold = min(12 * GB, 0.15 * sample.limit) if threshold_gb is None else threshold_gb * GB
+    return sample.available < threshold
+
+
 def process_memory(pid: int) -> int | None:
     """Bytes a process holds: its proportional share where the system tells, else its resident or unique
     set. None if it is gone."""

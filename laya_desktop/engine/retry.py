@@ -7,6 +7,17 @@ from laya_desktop.core.errors import ErrorCode, ErrorInfo, LayaError
 _FIRST_WAIT_S = 5.0
 _LONGEST_WAIT_S = 300.0
 
+TRY_ANOTHER = {
+    ErrorCode.MODEL_LOAD_FAILED,
+    ErrorCode.MODEL_FILE_MISSING,
+    ErrorCode.BACKEND_MISSING,
+    ErrorCode.INSUFFICIENT_MEMORY,
+    ErrorCode.WORKER_CRASHED,
+    ErrorCode.CHAT_TEMPLATE_ERROR,
+    ErrorCode.CONTEXT_LENGTH_EXCEEDED,
+}
+"""Failures of one model before its first token that another model may not have."""
+
 
 class Backoff:
     """The first failure may be retried at once; from the second in a row on, the wait doubles from 5 s to

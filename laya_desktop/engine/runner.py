@@ -67,6 +67,7 @@ class ModelRunner:
         self.spec = spec
         self.load_timeout_s = 300.0
         self.idle_unload_s: float | None = None
+        self.last_load_s = 0.0  # without waiting for its turn
         self._prepare = prepare
         self._create_worker = create_worker
         self._load_turn = load_turn
@@ -214,7 +215,9 @@ class ModelRunner:
         try:
             async with self._load_turn:
                 async with asyncio.timeout(self.load_timeout_s):
+                    started = time.monotonic()
                     self._loaded = await self._start_worker(spec)
+                    self.last_load_s = time.monotonic() - started
             self._set(ModelState.WARM)
         except TimeoutError:
             await self._discard_worker()

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
 
+from laya_desktop.config.schema import Config
 from laya_desktop.core.errors import ErrorCode, LayaError
 
 AGING_S = 10.0
@@ -38,6 +39,15 @@ class Limits:
     per_model: int
     queue: int
     queue_timeout_s: float
+
+
+def limits_of(config: Config) -> Limits:
+    return Limits(
+        concurrent=config.scheduler.max_concurrent_requests,
+        per_model=config.executor.max_batch_size,
+        queue=config.scheduler.max_queue,
+        queue_timeout_s=config.scheduler.queue_timeout_ms / 1000,
+    )
 
 
 @dataclass(frozen=True)
@@ -86,6 +96,11 @@ class Scheduler:
     @property
     def waiting(self) -> int:
         return len(self._waiting)
+
+    def waiting_for(self, model: str) -> int:
+        """Requests in a model's queue."""
+        lane = self._lanes.get(model)
+        return lane.waiting if lane else 0
 
     def submit(
         self,

@@ -962,8 +962,40 @@
         <translation>带有标签“{0}”的模型</translation>
     </message>
     <message>
+        <source>writing</source>
+        <translation>写作</translation>
+    </message>
+    <message>
+        <source>translation</source>
+        <translation>翻译</translation>
+    </message>
+    <message>
         <source>the task is {0}</source>
         <translation>任务是{0}</translation>
+    </message>
+    <message>
+        <source>at least {0} certain</source>
+        <translation>把握至少 {0}</translation>
+    </message>
+    <message>
+        <source>at most {0} certain</source>
+        <translation>把握至多 {0}</translation>
+    </message>
+    <message>
+        <source>it is light</source>
+        <translation>问题简单</translation>
+    </message>
+    <message>
+        <source>it is not light</source>
+        <translation>问题不简单</translation>
+    </message>
+    <message>
+        <source>the language is {0}</source>
+        <translation>语言是{0}</translation>
+    </message>
+    <message>
+        <source>the script is {0}</source>
+        <translation>文字是 {0}</translation>
     </message>
     <message>
         <source>it has code</source>
@@ -972,6 +1004,70 @@
     <message>
         <source>it has no code</source>
         <translation>不含代码</translation>
+    </message>
+    <message>
+        <source>it has a code block</source>
+        <translation>含有代码块</translation>
+    </message>
+    <message>
+        <source>it has no code block</source>
+        <translation>不含代码块</translation>
+    </message>
+    <message>
+        <source>it has a stack trace</source>
+        <translation>含有堆栈跟踪</translation>
+    </message>
+    <message>
+        <source>it has no stack trace</source>
+        <translation>不含堆栈跟踪</translation>
+    </message>
+    <message>
+        <source>it asks a question</source>
+        <translation>含有问句</translation>
+    </message>
+    <message>
+        <source>it asks no question</source>
+        <translation>不含问句</translation>
+    </message>
+    <message>
+        <source>it wants steps</source>
+        <translation>要求分步回答</translation>
+    </message>
+    <message>
+        <source>it wants no steps</source>
+        <translation>不要求分步回答</translation>
+    </message>
+    <message>
+        <source>it has a link</source>
+        <translation>含有链接</translation>
+    </message>
+    <message>
+        <source>it has no link</source>
+        <translation>不含链接</translation>
+    </message>
+    <message>
+        <source>it has formulas</source>
+        <translation>含有公式</translation>
+    </message>
+    <message>
+        <source>it has no formulas</source>
+        <translation>不含公式</translation>
+    </message>
+    <message>
+        <source>it offers choices</source>
+        <translation>含有选项</translation>
+    </message>
+    <message>
+        <source>it offers no choices</source>
+        <translation>不含选项</translation>
+    </message>
+    <message>
+        <source>there is a system prompt</source>
+        <translation>有系统提示词</translation>
+    </message>
+    <message>
+        <source>there is no system prompt</source>
+        <translation>没有系统提示词</translation>
     </message>
     <message>
         <source>it has one of {0}</source>
@@ -994,8 +1090,64 @@
         <translation>至多 {0} 个字符</translation>
     </message>
     <message>
+        <source>at least {0} lines</source>
+        <translation>至少 {0} 行</translation>
+    </message>
+    <message>
+        <source>at most {0} lines</source>
+        <translation>至多 {0} 行</translation>
+    </message>
+    <message>
+        <source>at least {0} numbers</source>
+        <translation>至少 {0} 个数字</translation>
+    </message>
+    <message>
+        <source>at most {0} numbers</source>
+        <translation>至多 {0} 个数字</translation>
+    </message>
+    <message>
+        <source>at least {0} tokens</source>
+        <translation>至少 {0} 个词元</translation>
+    </message>
+    <message>
+        <source>at most {0} tokens</source>
+        <translation>至多 {0} 个词元</translation>
+    </message>
+    <message>
+        <source>at least {0} messages</source>
+        <translation>至少 {0} 条消息</translation>
+    </message>
+    <message>
+        <source>at most {0} messages</source>
+        <translation>至多 {0} 条消息</translation>
+    </message>
+    <message>
+        <source>at least {0} prompts</source>
+        <translation>至少 {0} 次提问</translation>
+    </message>
+    <message>
+        <source>at most {0} prompts</source>
+        <translation>至多 {0} 次提问</translation>
+    </message>
+    <message>
         <source>asked by {0}</source>
         <translation>来自{0}</translation>
+    </message>
+    <message>
+        <source>{0} is loaded</source>
+        <translation>{0} 已加载</translation>
+    </message>
+    <message>
+        <source>{0} is busy</source>
+        <translation>{0} 正忙</translation>
+    </message>
+    <message>
+        <source>memory is low</source>
+        <translation>内存不足</translation>
+    </message>
+    <message>
+        <source>memory is not low</source>
+        <translation>内存充足</translation>
     </message>
     <message>
         <source>this window</source>
@@ -1012,6 +1164,26 @@
     <message>
         <source>the command line</source>
         <translation>命令行</translation>
+    </message>
+    <message>
+        <source>English</source>
+        <translation>英语</translation>
+    </message>
+    <message>
+        <source>Chinese</source>
+        <translation>中文</translation>
+    </message>
+    <message>
+        <source>Japanese</source>
+        <translation>日语</translation>
+    </message>
+    <message>
+        <source>Korean</source>
+        <translation>韩语</translation>
+    </message>
+    <message>
+        <source>another</source>
+        <translation>其他语言</translation>
     </message>
 </context>
 </TS>

@@ -3,7 +3,9 @@
 from PySide6.QtCore import QCoreApplication
 
 from laya_desktop.config.routing import Condition, Rule, Target
-from laya_desktop.ui import format
+from laya_desktop.ui.routing.leaves import leaves, task
+
+__all__ = ["condition", "strategy", "target", "task", "when"]
 
 
 def strategy(name: str) -> str:
@@ -19,16 +21,6 @@ def strategy(name: str) -> str:
     return words.get(name, name)
 
 
-def task(name: str) -> str:
-    translate = QCoreApplication.translate
-    words = {
-        "chat": translate("routing", "chat"),
-        "code": translate("routing", "code"),
-        "reasoning": translate("routing", "reasoning"),
-    }
-    return words.get(name, name)
-
-
 def when(rule: Rule) -> str:
     """When the rule matches, as one sentence."""
     translate = QCoreApplication.translate
@@ -40,7 +32,7 @@ def when(rule: Rule) -> str:
 def condition(node: Condition) -> str:
     """A condition with its nested ones; groups within groups are in brackets."""
     translate = QCoreApplication.translate
-    parts = _leaves(node)
+    parts = leaves(node)
     alone = len(parts) + sum(bool(group) for group in (node.any, node.all, node.not_)) == 1
     if node.any:
         parts.append(_group(node.any, translate("routing", " or "), alone=alone))
@@ -70,44 +62,4 @@ def _group(nodes: tuple[Condition, ...], joint: str, *, alone: bool) -> str:
 def _is_long(node: Condition) -> bool:
     """Whether the words of the node need brackets within a group."""
     groups = [group for group in (node.any, node.all, node.not_) if group]
-    return len(_leaves(node)) + sum(len(group) for group in groups) > 1
-
-
-def _leaves(node: Condition) -> list[str]:
-    translate = QCoreApplication.translate
-    parts: list[str] = []
-    if node.task:
-        parts.append(translate("routing", "the task is {0}").format(task(node.task)))
-    if node.has_code is not None:
-        parts.append(
-            translate("routing", "it has code") if node.has_code else translate("routing", "it has no code")
-        )
-    if node.keywords_any:
-        parts.append(translate("routing", "it has one of {0}").format(_quoted(node.keywords_any)))
-    if node.keywords_all:
-        parts.append(translate("routing", "it has all of {0}").format(_quoted(node.keywords_all)))
-    if node.regex:
-        parts.append(translate("routing", "it matches {0}").format(node.regex))
-    if node.min_chars is not None:
-        parts.append(translate("routing", "at least {0} characters").format(format.number(node.min_chars)))
-    if node.max_chars is not None:
-        parts.append(translate("routing", "at most {0} characters").format(format.number(node.max_chars)))
-    if node.caller:
-        parts.append(translate("routing", "asked by {0}").format(_caller(node.caller.value)))
-    return parts
-
-
-def _caller(name: str) -> str:
-    translate = QCoreApplication.translate
-    words = {
-        "chat": translate("routing", "this window"),
-        "quick_prompt": translate("routing", "the quick prompt"),
-        "api": translate("routing", "a program"),
-        "cli": translate("routing", "the command line"),
-    }
-    return words.get(name, name)
-
-
-def _quoted(words: tuple[str, ...], most: int = 6) -> str:
-    shown = ", ".join(f"“{word}”" for word in words[:most])
-    return f"{shown}, …" if len(words) > most else shown
+    return len(leaves(node)) + sum(len(group) for group in groups) > 1

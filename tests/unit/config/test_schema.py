@@ -13,7 +13,7 @@ from pydantic.fields import FieldInfo
 import laya_desktop
 from laya_desktop.config import routing, schema
 from laya_desktop.config.schema import Config
-from laya_desktop.engine.routing.conditions import _LEAVES
+from laya_desktop.engine.routing.conditions import FEATURES
 
 PACKAGE = Path(laya_desktop.__file__).parent
 SECTIONS = [
@@ -45,7 +45,7 @@ def test_every_field_is_described(name: str, field: FieldInfo) -> None:
 
 def test_a_field_that_nothing_reads_says_so() -> None:
     """By name: a field counts as read where anything outside of the schema has an attribute of its name."""
-    read = {*_LEAVES, "mode"}  # the mode has one value only
+    read = {*FEATURES, "mode"}  # the mode has one value only
     for path in PACKAGE.rglob("*.py"):
         if path.parent != PACKAGE / "config":
             tree = ast.parse(path.read_text(encoding="utf-8"))

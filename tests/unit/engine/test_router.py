@@ -1,5 +1,7 @@
 """The router's choices, with and without rules."""
 
+from collections.abc import Sequence
+
 import msgspec
 import pytest
 
@@ -7,8 +9,11 @@ from laya_desktop.config.schema import Condition, ModelEntry, RouterConfig, Rule
 from laya_desktop.core.errors import ErrorCode, ErrorInfo, LayaError
 from laya_desktop.core.events import ModelStatus
 from laya_desktop.core.types import ChatRequest, Message, ModelInfo, ModelState, Role
+from laya_desktop.engine.history import History
+from laya_desktop.engine.routing.conversations import Conversations
 from laya_desktop.engine.routing.features import extract
 from laya_desktop.engine.routing.router import Router
+from laya_desktop.engine.routing.situation import Situation
 
 NOW = 1_000_000.0
 SIZES = {"small": 500, "coder-7b": 5000, "large": 8000}
@@ -27,10 +32,18 @@ def _request(*texts: str, model: str = "auto", role: Role = Role.USER) -> ChatRe
     return ChatRequest(id="r", model=model, messages=tuple(Message(role, text) for text in texts))
 
 
+def _router(config: RouterConfig, entries: Sequence[ModelEntry] = ()) -> Router:
+    return Router(config, entries, History(), Conversations())
+
+
+def _situation(models: list[ModelStatus] | None = None) -> Situation:
+    return Situation({m.name: m for m in (_models() if models is None else models)}, NOW)
+
+
 def _choose(text: str, config: RouterConfig | None = None, models: list[ModelStatus] | None = None) -> str:
     entries = [ModelEntry(name=n, path=f"/{n}.gguf", tags=("t",), aliases=(f"{n}-alias",)) for n in SIZES]
-    router = Router(config or RouterConfig(), entries)
-    return router.decide(_request(text), _models() if models is None else models, NOW).model
+    router = _router(config or RouterConfig(), entries)
+    return router.decide(_request(text), _situation(models))[0].model
 
 
 @pytest.mark.parametrize(
@@ -79,11 +92,11 @@ def test_a_rule_whose_models_are_unusable_is_passed_over() -> None:
 def test_rules_and_fallbacks_may_use_aliases() -> None:
     assert _choose("hello", RouterConfig(rules=(Rule(name="all", use="large-alias"),))) == "large"
     entries = [ModelEntry(name="large", path="/l.gguf", aliases=("big",))]
-    router = Router(RouterConfig(fallback_models=("big",)), entries)
-    decision = router.decide(_request("hello", model="big"), _models(), NOW)
+    router = _router(RouterConfig(fallback_models=("big",)), entries)
+    decision, _ = router.decide(_request("hello", model="big"), _situation())
     assert decision.model == "large"
     failure = ErrorInfo(code=ErrorCode.WORKER_CRASHED, message="gone")
-    fallback = router.fall_back(decision, ["small"], _models(), failure, NOW)
+    fallback = router.fall_back(decision, ["small"], _situation(), failure)
     assert fallback is not None
     assert fallback.model == "large"
 
@@ -108,8 +121,8 @@ def test_no_model_is_a_typed_error() -> None:
 
 
 def test_requests_without_a_user_turn_are_routed_too() -> None:
-    router = Router(RouterConfig(), ())
-    decision = router.decide(_request("be brief", role=Role.SYSTEM), _models(), NOW)
+    router = _router(RouterConfig())
+    decision, _ = router.decide(_request("be brief", role=Role.SYSTEM), _situation())
     assert decision.model == "small"
     assert len(decision.candidates) == 3
 
@@ -119,3 +132,17 @@ def test_a_long_prompt_is_scanned_at_its_ends_only() -> None:
     assert features.has_code
     assert features.chars > 100_000
     assert len(features.text) < 1100
+
+
+def test_a_prompt_that_did_not_fit_falls_back_to_a_larger_context_only() -> None:
+    entries = [
+        ModelEntry(name=name, path=f"/{name}.gguf", context_tokens=context)
+        for name, context in {"small": 2048, "coder-7b": 1024, "large": 4096}.items()
+    ]
+    router = _router(RouterConfig(fallback_models=("coder-7b", "large")), entries)
+    decision, _ = router.decide(_request("hello", model="small"), _situation())
+    failure = ErrorInfo(code=ErrorCode.CONTEXT_LENGTH_EXCEEDED, message="too long")
+    fallback = router.fall_back(decision, ["small"], _situation(), failure)
+    assert fallback is not None
+    assert fallback.model == "large"
+    assert router.fall_back(fallback, ["small", "large"], _situation(), failure) is None
