@@ -265,9 +265,9 @@ def test_streams_go_on_while_a_prompt_is_made(backend: GgufBackend, monkeypatch:
     gate = threading.Event()
     encode = backend._template.encode
 
-    def slow(messages: Sequence[Message]) -> list[int]:
+    def slow(messages: Sequence[Message], enough: int) -> list[int]:
         assert gate.wait(60)
-        return encode(messages)
+        return encode(messages, enough)
 
     backend.submit("first", [user("Count to one hundred.")], Sampling(temperature=0))
     delta_of(backend, "first")

@@ -9,6 +9,7 @@ tokenised as plain text.
 import bisect
 import os
 import re
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -94,8 +95,9 @@ class ChatTemplate:
                 f"The model's chat template cannot be read: {type(error).__name__}.", hint=_HINT
             )
 
-    def encode(self, messages: Sequence[Message]) -> list[int]:
-        """Token ids of the prompt that asks for the next answer, with at most one BOS.
+    def encode(self, messages: Sequence[Message], enough: int = sys.maxsize) -> list[int]:
+        """Token ids of the prompt that asks for the next answer, with at most one BOS. If there are more than
+        `enough`, some at the end may be left out.
 
         Raises LayaError (CHAT_TEMPLATE_ERROR) if the template is broken or refuses the chat.
         """
@@ -103,7 +105,7 @@ class ChatTemplate:
         turns = [
             {"role": str(message.role), "content": disguise.put_on(message.content)} for message in messages
         ]
-        ids = self._tokenise(self._render_all(turns), disguise)
+        ids = self._tokenise(self._render_all(turns), disguise, enough)
         bos = self._tokenizer.bos
         if self._tokenizer.adds_bos and bos is not None and ids[:1] != [bos]:
             ids.insert(0, bos)
@@ -152,13 +154,15 @@ class ChatTemplate:
                 f"The model's chat template fails on this chat: {type(error).__name__}: {error}."
             ) from error
 
-    def _tokenise(self, rendered: str, disguise: "_Disguise") -> list[int]:
+    def _tokenise(self, rendered: str, disguise: "_Disguise", enough: int) -> list[int]:
         ids: list[int] = []
         start = 0
         left: SpecialToken | None = None
         for at, token in self._markers.tokens_in(rendered):
             ids += self._fragment(disguise.take_off(rendered[start:at]), left, token)
             ids.append(token.id)
+            if len(ids) > enough:
+                return ids
             start, left = at + len(token.text), token
         return ids + self._fragment(disguise.take_off(rendered[start:]), left, None)
 
@@ -252,6 +256,8 @@ class _Disguise:
         return "".join(masked)
 
     def take_off(self, text: str) -> str:
+        if not self._masks:
+            return text
         return text.translate({ord(mask): character for character, mask in self._masks.items()})
 
     def _mask(self, character: str) -> str:

@@ -102,11 +102,12 @@ class PromptEncoder:
         least = self._at_least(messages)
         if least >= self._context_tokens:
             raise self._too_long(f"at least {least}")
-        prompt = self._template.encode(messages)
+        enough = 2 * self._context_tokens  # beyond, nobody needs to know by how much a chat is too long
+        prompt = self._template.encode(messages, enough)
         if not prompt:
             raise LayaError(ErrorCode.INVALID_REQUEST, "The prompt is empty.", param="messages")
         if len(prompt) >= self._context_tokens:
-            raise self._too_long(str(len(prompt)))
+            raise self._too_long(f"{'at least ' if len(prompt) > enough else ''}{len(prompt)}")
         return prompt
 
     def _at_least(self, messages: Sequence[Message]) -> int:

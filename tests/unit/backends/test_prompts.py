@@ -1,12 +1,13 @@
 """Prompts that are made beside the streams: what is refused by its size, and who gets what when."""
 
 import random
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
-from laya_desktop.backends.common.chat_template import ChatTemplate
+from laya_desktop.backends.common.chat_template import ChatTemplate, SpecialToken
 from laya_desktop.backends.common.prompts import PromptEncoder, TokenBound
 from laya_desktop.core.errors import ErrorCode, LayaError
 from laya_desktop.core.types import Message, Role, Sampling
@@ -29,10 +30,10 @@ class CountedTemplate(ChatTemplate):
         self.gate.set()
         self.asked = 0
 
-    def encode(self, messages: Sequence[Message]) -> list[int]:
+    def encode(self, messages: Sequence[Message], enough: int = sys.maxsize) -> list[int]:
         self.asked += 1
         assert self.gate.wait(WAIT_S)
-        return super().encode(messages)
+        return super().encode(messages, enough)
 
 
 @pytest.fixture
@@ -105,6 +106,15 @@ def test_what_could_fit_is_encoded(make: Make, message: Message) -> None:
 def test_too_long_by_count(make: Make) -> None:
     info = error_of(make(CountedTemplate("{{ messages[0].content * 2 }}")), user("a" * 60)).info
     assert "has 120 tokens" in info.message
+
+
+def test_much_too_long_is_not_counted_to_the_end(make: Make) -> None:
+    tokens = CharTokenizer(SpecialToken(0x110000, "<|end|>"))
+    template = ChatTemplate(
+        "{% for m in messages %}{{ m.content }}" + "x" * 50 + "<|end|>{% endfor %}", tokens
+    )
+    info = error_of(make(template), *[user("a")] * 50).info
+    assert "has at least 208 tokens" in info.message  # four of fifty turns
 
 
 def test_a_missing_template_is_told_before_the_size(make: Make) -> None:

@@ -1,5 +1,6 @@
 """What a hostile template can and cannot do."""
 
+import itertools
 import time
 
 import jinja2
@@ -92,3 +93,11 @@ def test_long_chats_are_no_bombs() -> None:
     text = "word " * 200_000
     source = "{% for m in messages %}{{ m.content | trim | replace('word', 'words') }}\n{% endfor %}"
     assert len(rendered(source, messages=[{"content": text}])) == len(text) + 200_000
+
+
+def test_time_that_others_take_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    hours = itertools.count(0, 3600)
+    with monkeypatch.context() as patch:
+        patch.setattr(template_sandbox.time, "monotonic", lambda: next(hours))
+        text = rendered("{% for i in range(100) %}{{ i }}{% endfor %}")
+    assert text.endswith("99")
