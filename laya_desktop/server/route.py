@@ -1,6 +1,6 @@
 """POST /v1/route: which model would answer, and why. Nothing is loaded or run.
 
-To a client this shall cost little more than any answer of this server (tests/bench/client.py).
+To a client this shall cost little more than any answer of this server (tests/bench/bench_http.py).
 """
 
 import asyncio

@@ -105,12 +105,14 @@ def _check(name: str, argv: list[str], environ: Mapping[str, str]) -> bool:
 def bench(arguments: list[str]) -> int:
     """One benchmark of tests/bench; what follows its name goes to it."""
     folder = ROOT / "tests" / "bench"
-    names = sorted(path.stem for path in folder.glob("[a-z]*.py") if path.stem != "conftest")
+    names = sorted(path.stem.removeprefix("bench_") for path in folder.glob("bench_*.py"))
     if not arguments or arguments[0] not in names:
         raise DevError(f"Name a benchmark, one of: {', '.join(names) or 'none is written yet'}.")
     qtlibs.require(os.environ, window=False)
     python = str(environment.ensure(["dev"]))
-    return _call([python, str(folder / f"{arguments[0]}.py"), *arguments[1:]], _test_environ(Path(python)))
+    return _call(
+        [python, str(folder / f"bench_{arguments[0]}.py"), *arguments[1:]], _test_environ(Path(python))
+    )
 
 
 def screenshots(arguments: list[str]) -> int:
