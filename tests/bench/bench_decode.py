@@ -1,6 +1,6 @@
 """Decoding speed of the whole path (server, engine, worker) beside llama-server, in alternating pairs.
 
-Usage: ``bench_decode.py [--peer LLAMA_SERVER] [--pairs N] [--model FILE]``. Both sides serve the same file with the
+Arguments: ``[--peer LLAMA_SERVER] [--pairs N] [--model FILE]``. Both sides serve the same file with the
 same threads, a KV cache of one fixed part per stream, full sliding windows and a greedy sampler, and the same
 client asks them over HTTP. Speeds are tokens per second between the first and the last token that the client
 sees. With a peer it fails if the 95 % interval of the ratio lies below 0.90. Run it on a quiet machine.

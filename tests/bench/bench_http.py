@@ -1,6 +1,6 @@
 """`Client.route` over HTTP beside a bare route of the same server stack, in alternating blocks.
 
-Usage: ``bench_http.py [--calls N] [--model FILE]``. Ours is ``python -m laya_desktop.server`` with two models,
+Arguments: ``[--calls N] [--model FILE]``. Ours is ``python -m laya_desktop.server`` with two models,
 none of them loaded, asked by `laya_desktop.client.Client`. The peer is an ASGI function that answers ``{}``
 at once, behind the same listener and connection classes, asked by http.client; both keep their connection. At
 most 0.10 ms may lie between the means. In the second row the peer is asked by our client, with the same body:
@@ -139,7 +139,7 @@ def report(
     peer = [value for part in peers for value in part]
     differences = [statistics.fmean(a) - statistics.fmean(b) for a, b in zip(ours, peers, strict=True)]
     return {
-        "bench": "client",
+        "bench": "http",
         "figure": figure,
         "value": round(statistics.fmean(own), 4),
         "p99": round(p99(own), 4),

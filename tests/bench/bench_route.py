@@ -1,6 +1,6 @@
 """What a routing decision costs: rules, features and intent included, in this process.
 
-Usage: ``bench_route.py [--decisions N]``. Prints one JSON object a line and fails if a figure is beyond its bound.
+Arguments: ``[--decisions N]``. Prints one JSON object a line and fails if a figure is beyond its bound.
 The prompts differ from one decision to the next, so that nothing is cached but what the app would cache too.
 Run it on a quiet machine.
 """

@@ -1,6 +1,6 @@
 """Start of the desktop app: time until the window is painted, and memory of window and engine alone.
 
-Usage: ``bench_start.py [--runs N]``. Each run is a process of its own with an empty data folder and
+Arguments: ``[--runs N]``. Each run is a process of its own with an empty data folder and
 the server on, as it is for a user; the first one warms the caches and does not count. Bounds: 1.5 s from the
 start of the process to the first paint (median), 180 MB of proportional set size 5 s later (largest).
 """
