@@ -270,13 +270,13 @@ class ServerConfig(Section):
     enabled: Switch = setting(True, "Whether the server runs.", "live")
     host: Annotated[Text, Field(min_length=1)] = setting(
         "127.0.0.1",
-        "Address to listen on; 127.0.0.1 is this computer only. A running server keeps its address.",
-        "restart",
+        "Address to listen on; 127.0.0.1 is this computer only. A server without a window keeps its address.",
+        "live",
     )
     port: Integer = setting(
         8080,
-        "Port to listen on; 0 takes a free one. A running server keeps its port.",
-        "restart",
+        "Port to listen on; 0 takes a free one. A server without a window keeps its port.",
+        "live",
         ge=0,
         le=65_535,
     )

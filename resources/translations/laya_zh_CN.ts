@@ -495,6 +495,10 @@
         <translation>对话已删除</translation>
     </message>
     <message>
+        <source>Chats deleted: {}</source>
+        <translation>已删除 {} 个对话</translation>
+    </message>
+    <message>
         <source>Undo</source>
         <translation>撤销</translation>
     </message>

@@ -220,7 +220,7 @@ def test_delete_with_undo_and_rename(qtbot: QtBot, make_desk: MakeDesk) -> None:
     assert chat.session.turns == []
     chat.list.undo_bar.undone.emit(conversation)
     assert listed.row_of(conversation) > 0
-    chat.open_chat(conversation)
+    assert chat.session.conversation == conversation, "it was open, so it is open again"
     qtbot.waitUntil(lambda: chat.session.loaded)
     assert [turn.content for turn in chat.session.turns] == ["keep me", "Yes. "]
 

@@ -3,10 +3,11 @@
 from datetime import datetime, timedelta
 from time import thread_time
 
-from PySide6.QtWidgets import QApplication
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication, QLabel, QPushButton
 from pytestqt.qtbot import QtBot
 
-from laya_desktop.ui.chat.chat_list import ChatListModel, ChatListPanel, Entry
+from laya_desktop.ui.chat.chat_list import ChatListModel, ChatListPanel, Entry, UndoBar
 
 NOON = datetime.now().replace(hour=12)
 
@@ -55,3 +56,39 @@ def test_ten_thousand_chats_open_fast(qtbot: QtBot) -> None:
     panel.model.set_entries(entries, complete=True)
     panel.grab()
     assert thread_time() - started < 0.2
+
+
+def test_a_double_click_on_the_bin_deletes_one_chat(qtbot: QtBot) -> None:
+    panel = ChatListPanel()
+    qtbot.addWidget(panel)
+    panel.resize(248, 700)
+    panel.model.set_entries([entry(1), entry(2), entry(3)], complete=True)
+    panel.show()
+    view = panel.view
+    deleted: list[str] = []
+    view.delete_wanted.connect(deleted.append)
+    view.delete_wanted.connect(panel.model.remove)
+    place = view.bin_rect(view.visualRect(panel.model.index(1))).center()
+    left = Qt.MouseButton.LeftButton
+    qtbot.mouseClick(view.viewport(), left, pos=place)
+    qtbot.mouseDClick(view.viewport(), left, pos=place)
+    qtbot.mouseRelease(view.viewport(), left, pos=place)
+    assert deleted == ["id1"]
+    qtbot.mouseClick(view.viewport(), left, pos=place)
+    assert deleted == ["id1", "id2"]
+
+
+def test_undo_brings_back_every_chat_deleted_meanwhile(qtbot: QtBot) -> None:
+    bar = UndoBar()
+    qtbot.addWidget(bar)
+    undone: list[str] = []
+    bar.undone.connect(undone.append)
+    bar.offer("one")
+    bar.offer("two")
+    assert bar.findChild(QLabel).text() == "Chats deleted: 2"
+    bar.findChild(QPushButton).click()
+    assert undone == ["two", "one"]
+    assert bar.isHidden()
+    bar.offer("three")
+    bar.findChild(QPushButton).click()
+    assert undone == ["two", "one", "three"]

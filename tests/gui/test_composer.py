@@ -134,3 +134,16 @@ def test_the_context_meter_shows_used_and_limit(composer: Composer) -> None:
     assert composer._meter.isHidden()
     composer.set_context((1234, 8192))
     assert composer._meter_text.text() == "context 1.2k / 8k"
+
+
+def test_stop_by_mouse_leaves_the_keyboard_in_the_composer(qtbot: QtBot) -> None:
+    composer = Composer()
+    qtbot.addWidget(composer)
+    composer.stop_requested.connect(lambda: composer.set_streaming(False))
+    with qtbot.waitActive(composer):
+        composer.show()
+        composer.activateWindow()
+    composer.set_streaming(True)
+    composer.button.setFocus()
+    qtbot.mouseClick(composer.button, Qt.MouseButton.LeftButton)
+    assert composer.focusWidget() is composer.edit

@@ -499,7 +499,7 @@ def test_language_change_reaches_every_part(view: Transcript, qtbot: QtBot) -> N
 
 
 def test_quick_bench_runs_within_generous_bounds() -> None:
-    script = Path(__file__).parents[1] / "bench" / "ui.py"
+    script = Path(__file__).parents[1] / "bench" / "bench_ui.py"
     done = subprocess.run(
         [sys.executable, str(script), "--quick", "--times", "1"], capture_output=True, text=True, timeout=100
     )

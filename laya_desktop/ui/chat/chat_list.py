@@ -235,6 +235,7 @@ class ChatListView(PaintedList):
     def __init__(self, model: ChatListModel) -> None:
         super().__init__(model)
         self.shown: str | None = None
+        self._second_click = False
         self.setItemDelegate(_EntryDelegate(self))
         # Headings are as high as entries, so that ten thousand rows are laid out at once.
         self.setUniformItemSizes(True)
@@ -254,14 +255,25 @@ class ChatListView(PaintedList):
         return QRect(item.right() - 32, item.center().y() - 13, 28, 28)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        binned = self._binned(event)
+        second, self._second_click = self._second_click, False
+        if binned is None:
+            super().mouseReleaseEvent(event)
+        elif not second:
+            self.delete_wanted.emit(binned.id)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        # The first click deleted a chat and the next one slid under the pointer: leave that one alone.
+        self._second_click = self._binned(event) is not None
+        if not self._second_click:
+            super().mouseDoubleClickEvent(event)
+
+    def _binned(self, event: QMouseEvent) -> Entry | None:
+        """The chat whose bin the pointer is on."""
         index = self.indexAt(event.position().toPoint())
         entry = index.data(_ENTRY) if index.isValid() else None
-        if isinstance(entry, Entry) and self.bin_rect(self.visualRect(index)).contains(
-            event.position().toPoint()
-        ):
-            self.delete_wanted.emit(entry.id)
-            return
-        super().mouseReleaseEvent(event)
+        on_bin = self.bin_rect(self.visualRect(index)).contains(event.position().toPoint())
+        return entry if isinstance(entry, Entry) and on_bin else None
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         entry = self.currentIndex().data(_ENTRY)
@@ -290,13 +302,13 @@ class ChatListView(PaintedList):
 
 
 class UndoBar(Retranslating, QWidget):
-    """Says that a chat was deleted, for a few seconds; emits `undone` with its id."""
+    """Says that chats were deleted, for a few seconds; emits `undone` with the id of each, the last first."""
 
     undone = Signal(str)
 
     def __init__(self) -> None:
         super().__init__()
-        self._conversation = ""
+        self._conversations: list[str] = []
         self._text = Text(size=13)
         self._button = button("link")
         row = QHBoxLayout(self)
@@ -306,17 +318,22 @@ class UndoBar(Retranslating, QWidget):
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setInterval(_UNDO_MS)
-        self._timer.timeout.connect(self.hide)
+        self._timer.timeout.connect(self._forget)
         self._button.clicked.connect(self._undo)
         self.hide()
         self.retranslate()
 
     def retranslate(self) -> None:
-        self._text.setText(self.tr("Chat deleted"))
+        count = len(self._conversations)
+        self._text.setText(
+            self.tr("Chats deleted: {}").format(count) if count > 1 else self.tr("Chat deleted")
+        )
         self._button.setText(self.tr("Undo"))
 
     def offer(self, conversation: str) -> None:
-        self._conversation = conversation
+        """Add a chat to those that Undo brings back."""
+        self._conversations.append(conversation)
+        self.retranslate()
         self.show()
         self._timer.start()
 
@@ -326,8 +343,14 @@ class UndoBar(Retranslating, QWidget):
 
     def _undo(self) -> None:
         self._timer.stop()
+        conversations = self._conversations
+        self._forget()
+        for conversation in reversed(conversations):
+            self.undone.emit(conversation)
+
+    def _forget(self) -> None:
+        self._conversations = []
         self.hide()
-        self.undone.emit(self._conversation)
 
 
 class ChatListPanel(Retranslating, Panel):

@@ -153,6 +153,8 @@ class Composer(Retranslating, QFrame):
             self.stop_requested.emit()
         else:
             self.send()
+        # The button is disabled now: without this the focus would leave the composer.
+        self.edit.setFocus()
 
     def _refresh(self) -> None:
         if self.button.stops != self._streaming:

@@ -37,6 +37,7 @@ class ChatPage(Retranslating, QWidget):
         self._turns = Chip()
         self._toggle = IconButton("sidebar")
         self._session: ChatSession | None = None
+        self._deleted_while_shown: str | None = None
         self._lay_out()
         self._connect()
         self.retranslate()
@@ -138,7 +139,7 @@ class ChatPage(Retranslating, QWidget):
         self.list.new_wanted.connect(self.new_chat)
         self.list.view.opened.connect(self.open_chat)
         self.list.view.delete_wanted.connect(self._delete)
-        self.list.undo_bar.undone.connect(self.sessions.restore)
+        self.list.undo_bar.undone.connect(self._undelete)
         self.list.model.renamed.connect(self._rename)
         self.list.model.more_wanted.connect(self.sessions.load_more)
         self.sessions.listed.connect(self._show_list)
@@ -269,9 +270,16 @@ class ChatPage(Retranslating, QWidget):
 
     def _delete(self, conversation: str) -> None:
         if self.session.conversation == conversation:
+            self._deleted_while_shown = conversation
             self._show(self.sessions.fresh())
         self.sessions.delete(conversation)
         self.list.undo_bar.offer(conversation)
+        self.composer.edit.setFocus()
+
+    def _undelete(self, conversation: str) -> None:
+        self.sessions.restore(conversation)
+        if conversation == self._deleted_while_shown and not self.session.turns:
+            self.open_chat(conversation)
 
     def _toggle_list(self) -> None:
         self.list.setVisible(not self.list.isVisible())

@@ -77,7 +77,7 @@ def test_sections_have_the_fields_of_the_design() -> None:
 
 def test_json_schema_can_be_made() -> None:
     properties = Config.model_json_schema()["$defs"]["ServerConfig"]["properties"]
-    assert properties["port"]["apply"] == "restart"
+    assert properties["port"]["apply"] == "live"
     assert (properties["port"]["minimum"], properties["port"]["maximum"]) == (0, 65535)
 
 
