@@ -6,7 +6,7 @@ from pathlib import Path
 from time import perf_counter
 
 import pytest
-from PySide6.QtCore import QPoint, QRect, QSize, Qt
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QSize, Qt, QTimer
 from PySide6.QtWidgets import QApplication, QComboBox
 from pytestqt.qtbot import QtBot
 
@@ -236,3 +236,29 @@ def test_esc_closes_a_popover_before_it_stops_the_answer(qtbot: QtBot, desk: Des
     assert desk.handle.cancelled == []
     qtbot.keyClick(chat.composer.edit, Qt.Key.Key_Escape)
     assert desk.handle.cancelled == [desk.handle.requests[0].id]
+
+
+def test_a_window_at_rest_paints_nothing(qtbot: QtBot, desk: Desk) -> None:
+    """A paint that asks for the next one would keep a core busy and take it from the models."""
+    paints: list[str] = []
+
+    class Counter(QObject):
+        def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+            if event.type() is QEvent.Type.Paint:
+                paints.append(type(watched).__name__)
+            return False
+
+    counter = Counter()
+    QApplication.instance().installEventFilter(counter)
+    try:
+        rounds = QTimer()
+        with qtbot.waitSignal(rounds.timeout, timeout=2000):
+            rounds.setSingleShot(True)
+            rounds.start(600)
+        before = len(paints)
+        with qtbot.waitSignal(rounds.timeout, timeout=2000):
+            rounds.start(600)
+        assert len(paints) - before < 20, paints[before : before + 40]
+    finally:
+        QApplication.instance().removeEventFilter(counter)
+    assert desk.window.isVisible()

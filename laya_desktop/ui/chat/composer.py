@@ -2,7 +2,15 @@
 
 from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QKeySequence, QMouseEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QPushButton,
+    QStyle,
+    QStyleOptionButton,
+    QStylePainter,
+    QVBoxLayout,
+)
 
 from laya_desktop.ui import format, icons, theme
 from laya_desktop.ui.chat.model_picker import ModelPicker
@@ -45,10 +53,12 @@ class SendButton(Retranslating, QPushButton):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         text, tokens = self.text(), theme.current()
-        self.setText("")
-        super().paintEvent(event)
-        self.setText(text)
-        painter = QPainter(self)
+        # Only the option loses its text: changing the widget here would ask for the next paint, for ever.
+        option = QStyleOptionButton()
+        self.initStyleOption(option)
+        option.text = ""
+        painter = QStylePainter(self)
+        painter.drawControl(QStyle.ControlElement.CE_PushButton, option)
         colour = tokens.on_accent if self.isEnabled() else tokens.disabled
         width = self.fontMetrics().horizontalAdvance(text) + 22
         left = (self.width() - width) / 2
