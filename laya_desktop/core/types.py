@@ -1,6 +1,7 @@
 """Values that every layer speaks. All are immutable and may be passed between threads and processes."""
 
 from enum import StrEnum
+from typing import Literal
 
 import msgspec
 
@@ -65,10 +66,14 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
     task: str | None = None
 
 
+KvType = Literal["f16", "q8_0", "q4_0"]
+
+
 class LoadSpec(msgspec.Struct, frozen=True, kw_only=True):
     """What a worker needs to load one model.
 
-    The KV pool holds `max_streams` × `context_tokens` tokens and never grows. `gpu_layers` -1 means all.
+    The KV pool holds `max_streams` × `context_tokens` tokens and never grows; `kv_type` is how a cell stores
+    keys and values. `gpu_layers` -1 means all.
     `chat_template` overrides the model's own (jinja2 source).
     """
 
@@ -79,6 +84,7 @@ class LoadSpec(msgspec.Struct, frozen=True, kw_only=True):
     max_streams: int
     threads: int
     gpu_layers: int = 0
+    kv_type: KvType = "f16"
     chat_template: str | None = None
 
 
@@ -92,6 +98,29 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
     trained_context: int | None = None
     has_chat_template: bool = False
     title: str | None = None
+
+
+class MemoryEstimate(msgspec.Struct, frozen=True, kw_only=True):
+    """Bytes that a model will need once it is loaded and its context is full, by kind and place. `weights`
+    are pages of its mapped files, `base` is the worker process itself. `exact` is False where the file does
+    not say enough and its size was taken as a measure."""
+
+    weights: int
+    kv: int
+    compute: int
+    base: int
+    gpu_weights: int = 0
+    gpu_kv: int = 0
+    gpu_compute: int = 0
+    exact: bool = True
+
+    @property
+    def ram(self) -> int:
+        return self.weights + self.kv + self.compute + self.base
+
+    @property
+    def vram(self) -> int:
+        return self.gpu_weights + self.gpu_kv + self.gpu_compute
 
 
 class LoadedInfo(msgspec.Struct, frozen=True, kw_only=True):

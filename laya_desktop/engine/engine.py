@@ -30,9 +30,9 @@ from laya_desktop.core.events import (
 )
 from laya_desktop.core.paths import Paths
 from laya_desktop.core.types import AUTO_MODEL, ChatRequest, Decision, Explanation, ModelState
-from laya_desktop.engine import memory
 from laya_desktop.engine.executor import Executor, ExecutorFactory
 from laya_desktop.engine.history import Decided, HistoryFile
+from laya_desktop.engine.memory import probes
 from laya_desktop.engine.names import ModelNames
 from laya_desktop.engine.retry import TRY_ANOTHER
 from laya_desktop.engine.routing.conversations import Conversations
@@ -377,9 +377,9 @@ class Engine:
 
     async def _sample_memory(self) -> None:
         reserved_gb = self._store.config.memory.reserved_system_gb
-        reserved = None if reserved_gb is None else int(reserved_gb * memory.GB)
-        sample = await asyncio.to_thread(memory.sample, self._executor.workers(), reserved)
-        self._memory_low = memory.is_low(sample, self._store.config.memory.offload_threshold_gb)
+        reserved = None if reserved_gb is None else int(reserved_gb * probes.GB)
+        sample = await asyncio.to_thread(probes.sample, self._executor.workers(), reserved)
+        self._memory_low = probes.is_low(sample, self._store.config.memory.offload_threshold_gb)
         self._publish(sample)
         for runner in self._executor.runners:
             runner.measured(sample.models.get(runner.spec.name))
