@@ -25,7 +25,7 @@ from laya_desktop.config.patterns import problem
 from laya_desktop.config.scalar import literal
 from laya_desktop.core.types import Caller
 
-_SCANNED = "the first and last 512 characters of the last user turn"
+_SCANNED = "the first 512 and the last 256 characters of the last user turn"
 
 
 class Strategy(StrEnum):

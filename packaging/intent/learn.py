@@ -36,7 +36,7 @@ def _vocabulary(scans: Sequence[Scan], samples: Sequence[Sample]) -> dict[Hashab
     """Tokens of the lexicon and those that occur often enough."""
     counts: Counter[Hashable] = Counter()
     for found in scans:
-        counts.update(list(intent.tokens(found)))
+        counts.update(set(intent.tokens(found)))
     lexicon = [word for group in Group for word in words()[group]]
     frequent = sorted((token for token, count in counts.items() if count >= _MIN_COUNT), key=repr)
     return {token: intent.FACTS + row for row, token in enumerate(dict.fromkeys([*lexicon, *frequent]))}
@@ -50,7 +50,7 @@ def _matrix(
     for found in scans:
         facts, lexical = model.rows(found)
         starts.append(len(columns))
-        columns += [*facts, *lexical.tolist()]
+        columns += [*facts, *lexical]
         values += [1.0] * len(facts) + [max(1, len(lexical)) ** -0.5] * len(lexical)
     return np.array(starts), np.array(columns), np.array(values)
 

@@ -111,6 +111,9 @@ _BYTE_ROWS = tuple(
     for place in range(_BYTES)
 )
 
+_ONES = np.ones(1024, np.float32)
+"""More than a prompt has facts and tokens: both are cut to the ends of it."""
+
 
 class Intent(NamedTuple):
     """`task` is the likeliest of `TASKS`, `confidence` its probability; `probabilities` are in that order."""
@@ -121,15 +124,14 @@ class Intent(NamedTuple):
 
 
 def tokens(scan: Scan) -> Iterable[Hashable]:
-    """What may have a row of its own: words, neighbouring words at the ends, pairs of dense characters."""
+    """What may have a row of its own: words, neighbouring words at the ends, pairs of dense characters. Some
+    come more than once."""
     found = scan.words
     ends = found
     if len(found) > _PAIRS_HEAD + _PAIRS_TAIL:
         ends = found[:_PAIRS_HEAD] + found[-_PAIRS_TAIL:]
     dense = scan.dense
-    return dict.fromkeys(
-        chain(found, zip([b"^", *ends], ends, strict=False), map(str.__add__, dense, dense[1:]))
-    )
+    return chain(found, zip([b"^", *ends], ends, strict=False), map(str.__add__, dense, dense[1:]))
 
 
 def opening(scan: Scan) -> Iterable[Hashable]:
@@ -146,30 +148,35 @@ class Model:
     def __init__(self, rows: Mapping[Hashable, int], weights: NDArray[np.float32]) -> None:
         self._row = rows.get
         self._weights = weights
-        masks = np.zeros(len(weights), np.int64)
+        self._groups = [0] * len(weights)
         for group in Group:
             for word in lexicon()[group]:
                 if word in rows:
-                    masks[rows[word]] |= 1 << group
-        self._masks = masks
-        self._mask = {word: int(masks[row]) for word, row in rows.items() if masks[row]}.get
+                    self._groups[rows[word]] |= 1 << group
+        self._mask = {word: mask for word, row in rows.items() if (mask := self._groups[row])}.get
 
     def classify(self, scan: Scan) -> Intent:
         """The task of a prompt. Never raises."""
         facts, lexical = self.rows(scan)
-        logits = self._weights.take(facts, 0).sum(0)
-        if len(lexical):
-            logits += self._weights.take(lexical, 0).sum(0) * (1 / math.sqrt(len(lexical)))
+        count = len(facts) + len(lexical)
+        weighs = _ONES[:count]
+        if lexical:
+            weighs = weighs.copy()
+            weighs[len(facts) :] = 1 / math.sqrt(len(lexical))
+        rows = np.fromiter(chain(facts, lexical), np.intp, count)
+        logits = weighs @ self._weights.take(rows, 0)
         scores = logits.tolist()
         top = max(scores)
         powers = [math.exp(score - top) for score in scores]
         total = sum(powers)
         return Intent(TASKS[scores.index(top)], 1 / total, tuple([power / total for power in powers]))
 
-    def rows(self, scan: Scan) -> tuple[list[int], NDArray[np.intp]]:
+    def rows(self, scan: Scan) -> tuple[list[int], set[int]]:
         """Rows of the facts and of the tokens of a prompt."""
-        lexical = np.fromiter(filter(None, map(self._row, tokens(scan))), np.intp)
-        anywhere = int(np.bitwise_or.reduce(self._masks.take(lexical)))
+        lexical = set(filter(None, map(self._row, tokens(scan))))
+        anywhere = 0
+        for mask in map(self._groups.__getitem__, lexical):
+            anywhere |= mask
         groups = anywhere << _GROUPS
         for mask in filter(None, map(self._mask, opening(scan))):
             groups |= mask

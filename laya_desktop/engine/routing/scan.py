@@ -10,9 +10,9 @@ from typing import NamedTuple
 from laya_desktop.engine.routing import marks
 
 HEAD_CHARS = 512
-TAIL_CHARS = 512
+TAIL_CHARS = 256
 _DENSE_HEAD, _DENSE_TAIL = 80, 48
-_WORDS_HEAD, _WORDS_TAIL = 80, 48
+_WORDS_HEAD, _WORDS_TAIL = 64, 32
 
 _DENSE = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 _TRACES = (
@@ -80,9 +80,9 @@ def scan(prompt: str) -> Scan:
     raw = text.encode("utf-8", "replace")
     dense = "" if len(raw) == len(text) else _dense(text)
     blanked = raw.translate(_WITHOUT_HIGH if dense else _WITH_HIGH, b"'")
-    words = blanked.split()
-    if len(words) > _WORDS_HEAD + _WORDS_TAIL:
-        words = words[:_WORDS_HEAD] + words[-_WORDS_TAIL:]
+    words = blanked.split(None, _WORDS_HEAD)
+    if len(words) > _WORDS_HEAD:
+        words += words.pop().rsplit(None, _WORDS_TAIL)[-_WORDS_TAIL:]
     found = marks.find(raw)
     newlines = raw.count(b"\n")
     return Scan(
