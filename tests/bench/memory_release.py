@@ -1,6 +1,7 @@
 """What an unload gives back, and whether loading again and again makes the app grow.
 
-Bytes are proportional shares of the engine's process and its workers. `unload_gives_back` is the part of what
+Bytes are what the engine's process and its workers have for themselves: shares of libraries would change with every
+other program that comes and goes. `unload_gives_back` is the part of what
 loading and one answer took that is free again after the unload; `growth` is what the engine's own process
 gained over the cycles after the first five, which fill pools and caches.
 """
@@ -25,12 +26,12 @@ _FIRST_CYCLES = 5
 
 
 def _own() -> int:
-    return int(psutil.Process().memory_full_info().pss)
+    return int(psutil.Process().memory_full_info().uss)
 
 
 def _all() -> int:
     family = [psutil.Process(), *psutil.Process().children(recursive=True)]
-    return sum(int(process.memory_full_info().pss) for process in family)
+    return sum(int(process.memory_full_info().uss) for process in family)
 
 
 def _answer(handle: EngineHandle, number: int) -> None:
