@@ -65,7 +65,7 @@ class DesktopApp:
         from laya_desktop.ui.services import AppState, Services
         from laya_desktop.ui.session_log import SessionLog
 
-        store = ConfigStore(config)
+        store = ConfigStore(config, paths.data)
         store.load()
         self._shown = store.config.ui
         theme.apply(self._app, self._shown.theme)

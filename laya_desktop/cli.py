@@ -93,7 +93,7 @@ async def _doctor(config: Path | None) -> int:
     from laya_desktop.engine.handle import EngineHandle
 
     paths = Paths.default()
-    store = ConfigStore(config or paths.config_file)
+    store = ConfigStore(config or paths.config_file, paths.data)
     if not store.load():
         return _check(config)
     handle = EngineHandle(store, paths)

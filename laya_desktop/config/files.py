@@ -1,5 +1,7 @@
-"""Reading files that a user named: a pipe, a device or a huge file must not keep us for ever."""
+"""Reading files that a user named, where a pipe, a device or a huge file must not keep us for ever, and
+replacing them whole."""
 
+import os
 import stat
 from pathlib import Path
 
@@ -13,3 +15,27 @@ def read_file(path: Path, max_bytes: int) -> bytes:
     if len(data) > max_bytes:
         raise OSError(0, f"it is larger than {max_bytes:,} bytes")
     return data
+
+
+def replace_file(target: Path, data: bytes) -> None:
+    """Make `data` the content of `target`: after a crash or an error it has the old or the new content, never
+    a mix. The file's mode is kept; a new file is readable by its owner only. Raises OSError."""
+    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o600
+    fresh = target.with_name(f".{target.name}.new")
+    fresh.unlink(missing_ok=True)  # left over by a process that was killed here
+    try:
+        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.chmod(mode)
+        fresh.replace(target)
+    except BaseException:
+        fresh.unlink(missing_ok=True)
+        raise
+    if os.name == "posix":
+        folder = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)

@@ -234,8 +234,21 @@ _EXPLANATIONS = (
         "",
         "In double quotes a backslash is special: use single quotes for paths.",
     ),
-    (r"mapping values are not allowed here", "", "Quote text that contains ': '."),
+    (
+        r"mapping values are not allowed here",
+        "a ':' where none is expected",
+        "Quote text that contains ': ', and see whether the line above lacks its ':'.",
+    ),
     (r"found undefined alias", "", "Define it with & before it is used."),
+    (
+        r"expected <block end>, but found",
+        "this line does not line up with those before it",
+        "Indent it like its neighbours.",
+    ),
+    (r"cannot start any token", "", "Put the value in quotes."),
+    (r"could not find expected ':'", "a key without ':'", "Write 'key: value'."),
+    (r"while parsing a flow", "a bracket is not closed, or a comma is missing", "Check the [ ] and { }."),
+    (r"while scanning a quoted scalar", "a quote is not closed", "Close it, or double a quote inside it."),
 )
 
 

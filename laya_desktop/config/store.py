@@ -1,13 +1,14 @@
 """The config file of a running app: loading, noticing changes, and edits that keep the user's comments."""
 
+import contextlib
 import os
-import stat
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from laya_desktop.config.backup import Backup, damage
 from laya_desktop.config.checks import Checked, check
-from laya_desktop.config.files import read_file
+from laya_desktop.config.files import read_file, replace_file
 from laya_desktop.config.problems import Problem
 from laya_desktop.config.reader import MAX_BYTES, Document, decode, encode, read
 from laya_desktop.config.schema import Config
@@ -22,11 +23,13 @@ class ConfigStore:
     """The last good config and what is wrong with the file now.
 
     Use it from one thread at a time. `load` and `set` read and write the disk and may block; `poll` costs one
-    stat. `path` None means no file: the defaults, which cannot be changed.
+    stat. `path` None means no file: the defaults, which cannot be changed. `backups` is the folder where the
+    last good content is kept for the next start.
     """
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path | None, backups: Path | None = None) -> None:
         self.path = path
+        self._backup = Backup(backups, path) if path is not None and backups is not None else None
         self.config = Config()
         self.problems: tuple[Problem, ...] = ()
         self.notes: tuple[str, ...] = ()
@@ -39,12 +42,33 @@ class ConfigStore:
         if self.path is None:
             return True
         self._seen = _signature(self.path)
-        checked = self._check_file(self.path)
+        data, checked = self._check_file(self.path)
+        if data is not None and self._backup is not None:
+            if not self._has_loaded:
+                checked = self._recovered(self.path, self._backup, data, checked)
+            if checked.config is not None and not checked.problems:
+                self._backup.keep(data)
         self.problems = checked.problems
+        if checked.config is not None:
+            self.config, self.notes, self._has_loaded = checked.config, checked.notes, self._seen is not None
+        return checked.config is not None
+
+    def _recovered(self, path: Path, backup: Backup, data: bytes, checked: Checked) -> Checked:
+        """What is in effect at a start, where the last good content stands in for a file that is broken."""
+        kept = backup.content()
+        before = check(read(kept, path.name), path.resolve().parent) if kept else Checked(None)
+        if not kept or before.config is None:
+            return checked
+        if cause := damage(data):
+            with contextlib.suppress(OSError):
+                aside = backup.restore(kept)
+                self._seen = _signature(path)
+                hint = f"It is kept as {aside.name}; the last good version took its place."
+                restored = Problem(path.name, f"the file was damaged: {cause}", hint=hint)
+                return Checked(before.config, (restored,), before.notes)
         if checked.config is None:
-            return False
-        self.config, self.notes, self._has_loaded = checked.config, checked.notes, self._seen is not None
-        return True
+            self.config, self._has_loaded = before.config, True
+        return checked
 
     def poll(self) -> bool:
         """Whether the file on disk is another than at the last `load`; also true after `set`."""
@@ -97,43 +121,22 @@ class ConfigStore:
                 "Change it in a text editor.",
             )
         replace_file(target, after)
+        if self._backup is not None:
+            self._backup.keep(after)
         self.config, self.notes, self.problems, self._has_loaded = result.config, result.notes, (), True
 
-    def _check_file(self, path: Path) -> Checked:
+    def _check_file(self, path: Path) -> tuple[bytes | None, Checked]:
+        """What the file holds, None if it cannot be read, and what that means."""
         folder = Path(os.path.realpath(path)).parent
         try:
             data = read_file(path, MAX_BYTES)
         except FileNotFoundError:
             if not self._has_loaded and not path.is_symlink():
-                return Checked(Config())
-            return Checked(None, (Problem(path.name, "the file is missing", hint="Restore it."),))
+                return None, Checked(Config())
+            return None, Checked(None, (Problem(path.name, "the file is missing", hint="Restore it."),))
         except OSError as error:
-            return Checked(None, (Problem(path.name, f"cannot be read: {error.strerror or error}"),))
-        return check(read(data, path.name), folder)
-
-
-def replace_file(target: Path, data: bytes) -> None:
-    """Make `data` the content of `target`: after a crash or an error it has the old or the new content, never
-    a mix. The file's mode is kept; a new file is readable by its owner only. Raises OSError."""
-    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o600
-    fresh = target.with_name(f".{target.name}.new")
-    fresh.unlink(missing_ok=True)  # left over by a process that was killed here
-    try:
-        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.chmod(mode)
-        fresh.replace(target)
-    except BaseException:
-        fresh.unlink(missing_ok=True)
-        raise
-    if os.name == "posix":
-        folder = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+            return None, Checked(None, (Problem(path.name, f"cannot be read: {error.strerror or error}"),))
+        return data, check(read(data, path.name), folder)
 
 
 def _signature(path: Path) -> _Signature | None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from laya_desktop.config.store import replace_file
+from laya_desktop.config.files import replace_file
 from laya_desktop.core.types import Decision, Timings, Usage
 
 if TYPE_CHECKING:

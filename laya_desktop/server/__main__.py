@@ -26,7 +26,7 @@ def main(argv: list[str] | None = None) -> int:
     if options.config and not options.config.exists():
         print(f"{options.config} does not exist.", file=sys.stderr)
         return 1
-    store = ConfigStore(options.config or paths.config_file)
+    store = ConfigStore(options.config or paths.config_file, paths.data)
     if not store.load():
         for problem in store.problems:
             print(problem, file=sys.stderr)

@@ -1,9 +1,9 @@
 """What an unload gives back, and whether loading again and again makes the app grow.
 
-Bytes are what the engine's process and its workers have for themselves: shares of libraries would change with every
-other program that comes and goes. `unload_gives_back` is the part of what
-loading and one answer took that is free again after the unload; `growth` is what the engine's own process
-gained over the cycles after the first five, which fill pools and caches.
+Bytes are what the engine's process and its workers have for themselves: shares of libraries would change with
+every other program that comes and goes. `unload_gives_back` is the part of what loading and one answer took
+that is free again after the unload; `growth` is what the engine's own process gained over the cycles after
+the first five, which fill pools and caches.
 """
 
 import json
