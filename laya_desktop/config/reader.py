@@ -258,5 +258,6 @@ def _syntax(error: yaml.MarkedYAMLError, file: str) -> Problem:
     for pattern, better, advice in _EXPLANATIONS:
         if re.search(pattern, f"{error.context} {error.problem}"):
             message, hint = better or message, advice
+            break
     line, column = (mark.line + 1, mark.column + 1) if mark else (0, 0)
     return Problem(file, message, line, column, hint=hint)
