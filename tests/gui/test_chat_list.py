@@ -1,13 +1,16 @@
 """The list of conversations: groups by date, paging without losing the place, and ten thousand of them."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from time import thread_time
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication, QLabel, QPushButton
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QPushButton
 from pytestqt.qtbot import QtBot
 
-from laya_desktop.ui.chat.chat_list import ChatListModel, ChatListPanel, Entry, UndoBar
+from laya_desktop.ui.chat.chat_list import ChatListModel, ChatListPanel, Entry
+from laya_desktop.ui.chat.undo_bar import UndoBar
 
 NOON = datetime.now().replace(hour=12)
 
@@ -34,6 +37,35 @@ def test_a_renamed_entry_stays_where_it_is(qapp: QApplication) -> None:
     assert model.setData(model.index(2), "  New name ")
     assert rows(model) == ["Today", "Chat 1", "New name"]
     assert not model.setData(model.index(2), "   ")
+
+
+def test_a_name_that_is_being_edited_stays_open_when_another_chat_moves_up(qtbot: QtBot) -> None:
+    panel = ChatListPanel()
+    qtbot.addWidget(panel)
+    panel.show()
+    panel.model.set_entries([entry(1), entry(2), entry(3)], complete=True)
+    panel.view.edit(panel.model.index(1))
+    editor = panel.view.findChild(QLineEdit)
+    editor.setText("A new name")
+    panel.model.put(replace(entry(3), updated=NOON.timestamp() + 5))
+    assert rows(panel.model) == ["Today", "Chat 3", "Chat 1", "Chat 2"]
+    with qtbot.waitSignal(panel.model.renamed):
+        QTest.keyClick(editor, Qt.Key.Key_Return)
+    assert rows(panel.model) == ["Today", "Chat 3", "A new name", "Chat 2"]
+
+
+def test_enter_in_a_name_renames_and_opens_nothing(qtbot: QtBot) -> None:
+    panel = ChatListPanel()
+    qtbot.addWidget(panel)
+    panel.show()
+    panel.model.set_entries([entry(1), entry(2)], complete=True)
+    panel.view.setCurrentIndex(panel.model.index(2))
+    panel.view.edit(panel.model.index(2))
+    editor = panel.view.findChild(QLineEdit)
+    editor.setText("A new name")
+    with qtbot.assertNotEmitted(panel.view.opened), qtbot.waitSignal(editor.destroyed):
+        QTest.keyClick(editor, Qt.Key.Key_Return)
+    assert rows(panel.model) == ["Today", "Chat 1", "A new name"]
 
 
 def test_a_further_page_is_inserted(qtbot: QtBot) -> None:

@@ -10,19 +10,16 @@ from typing import Any
 
 from PySide6.QtCore import (
     QAbstractListModel,
-    QEvent,
     QLocale,
     QModelIndex,
     QRect,
     QRectF,
     QSize,
     Qt,
-    QTimer,
     Signal,
 )
 from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QMouseEvent, QPainter
 from PySide6.QtWidgets import (
-    QHBoxLayout,
     QLineEdit,
     QMenu,
     QStyledItemDelegate,
@@ -32,12 +29,12 @@ from PySide6.QtWidgets import (
 )
 
 from laya_desktop.ui import icons, theme
+from laya_desktop.ui.chat.undo_bar import UndoBar
 from laya_desktop.ui.painted_list import PaintedList
 from laya_desktop.ui.style import focus_ring, rounded
 from laya_desktop.ui.widgets import Panel, Retranslating, Text, button
 
 _ENTRY = Qt.ItemDataRole.UserRole
-_UNDO_MS = 8000
 
 
 @dataclass(frozen=True)
@@ -108,9 +105,22 @@ class ChatListModel(QAbstractListModel):
                 self._rows = rows
                 self.endInsertRows()
             return
+        if len(rows) == before and {_key(row) for row in rows} == {_key(row) for row in self._rows}:
+            self._reorder(rows)
+            return
         self.beginResetModel()
         self._rows = rows
         self.endResetModel()
+
+    def _reorder(self, rows: list[str | Entry]) -> None:
+        """The same rows in another order, or with other titles. A name that is being edited stays open."""
+        self.layoutAboutToBeChanged.emit()
+        held = self.persistentIndexList()
+        keys = [_key(self._rows[index.row()]) for index in held]
+        place = {_key(row): number for number, row in enumerate(rows)}
+        self._rows = rows
+        self.changePersistentIndexList(held, [self.index(place[key]) for key in keys])
+        self.layoutChanged.emit()
 
     def rowCount(self, parent: QModelIndex = QModelIndex()) -> int:  # noqa: B008 - Qt's signature
         return 0 if parent.isValid() else len(self._rows)
@@ -169,6 +179,11 @@ class ChatListModel(QAbstractListModel):
         return (
             month if day.year == today.year else self.tr("{month} {year}").format(month=month, year=day.year)
         )
+
+
+def _key(row: str | Entry) -> tuple[bool, str]:
+    """What tells a row from all others: the id of a chat, the text of a heading."""
+    return (True, row.id) if isinstance(row, Entry) else (False, row)
 
 
 class _EntryDelegate(QStyledItemDelegate):
@@ -276,6 +291,8 @@ class ChatListView(PaintedList):
         return entry if isinstance(entry, Entry) and on_bin else None
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
+        if self.state() is self.State.EditingState:
+            return  # the field of a name passes Enter on to us: it must not open the chat as well
         entry = self.currentIndex().data(_ENTRY)
         if event.key() == Qt.Key.Key_Delete and isinstance(entry, Entry):
             self.delete_wanted.emit(entry.id)
@@ -299,58 +316,6 @@ class ChatListView(PaintedList):
         entry = index.data(_ENTRY)
         if isinstance(entry, Entry):
             self.opened.emit(entry.id)
-
-
-class UndoBar(Retranslating, QWidget):
-    """Says that chats were deleted, for a few seconds; emits `undone` with the id of each, the last first."""
-
-    undone = Signal(str)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._conversations: list[str] = []
-        self._text = Text(size=13)
-        self._button = button("link")
-        row = QHBoxLayout(self)
-        row.setContentsMargins(theme.S3, theme.S1, theme.S1, theme.S1)
-        row.addWidget(self._text, 1)
-        row.addWidget(self._button)
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
-        self._timer.setInterval(_UNDO_MS)
-        self._timer.timeout.connect(self._forget)
-        self._button.clicked.connect(self._undo)
-        self.hide()
-        self.retranslate()
-
-    def retranslate(self) -> None:
-        count = len(self._conversations)
-        self._text.setText(
-            self.tr("Chats deleted: {}").format(count) if count > 1 else self.tr("Chat deleted")
-        )
-        self._button.setText(self.tr("Undo"))
-
-    def offer(self, conversation: str) -> None:
-        """Add a chat to those that Undo brings back."""
-        self._conversations.append(conversation)
-        self.retranslate()
-        self.show()
-        self._timer.start()
-
-    def paintEvent(self, event: QEvent) -> None:
-        tokens = theme.current()
-        rounded(QPainter(self), self.rect(), theme.RADIUS, tokens.background, tokens.control_border)
-
-    def _undo(self) -> None:
-        self._timer.stop()
-        conversations = self._conversations
-        self._forget()
-        for conversation in reversed(conversations):
-            self.undone.emit(conversation)
-
-    def _forget(self) -> None:
-        self._conversations = []
-        self.hide()
 
 
 class ChatListPanel(Retranslating, Panel):
