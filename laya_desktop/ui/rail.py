@@ -12,6 +12,7 @@ from laya_desktop.ui.style import focus_ring, rounded, shows_focus
 from laya_desktop.ui.widgets import Panel, Retranslating, paint_bar
 
 WIDE, NARROW = 72, 52
+_DOT, _GAP = 6, 3  # leaves room for the longest state
 
 
 class _RailButton(QAbstractButton):
@@ -120,11 +121,13 @@ class _Foot(Retranslating, QAbstractButton):
         painter.setFont(theme.font(theme.SMALL))
         metrics = painter.fontMetrics()
         wide = self.width() >= 56
-        text = metrics.elidedText(self._state, Qt.TextElideMode.ElideRight, self.width() - 14) if wide else ""
-        left = (self.width() - metrics.horizontalAdvance(text) - (12 if text else 8)) // 2
-        rounded(painter, QRect(left, 8, 8, 8), 4, tokens.color(self._token))
+        before = _DOT + _GAP if wide else _DOT
+        room = self.width() - before
+        text = metrics.elidedText(self._state, Qt.TextElideMode.ElideRight, room) if wide else ""
+        left = (room - metrics.horizontalAdvance(text)) // 2
+        rounded(painter, QRect(left, 9, _DOT, _DOT), _DOT / 2, tokens.color(self._token))
         painter.setPen(tokens.color("muted"))
-        painter.drawText(QRect(left + 12, 2, self.width(), 20), Qt.AlignmentFlag.AlignVCenter, text)
+        painter.drawText(QRect(left + before, 2, self.width(), 20), Qt.AlignmentFlag.AlignVCenter, text)
         memory = self._services.bridge.memory
         if memory is not None and memory.limit > 0:
             self._paint_memory(painter, memory)
