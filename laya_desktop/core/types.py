@@ -102,13 +102,15 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 class MemoryEstimate(msgspec.Struct, frozen=True, kw_only=True):
     """Bytes that a model will need once it is loaded and its context is full, by kind and place. `weights`
-    are pages of its mapped files, `base` is the worker process itself. `exact` is False where the file does
-    not say enough and its size was taken as a measure."""
+    are pages of its mapped files, which workers of the same file share; `repacked` are private copies of
+    weights in the order that the processor likes; `base` is the worker process itself. `exact` is False where
+    the file does not say enough and its size was taken as a measure."""
 
     weights: int
     kv: int
     compute: int
     base: int
+    repacked: int = 0
     gpu_weights: int = 0
     gpu_kv: int = 0
     gpu_compute: int = 0
@@ -116,7 +118,7 @@ class MemoryEstimate(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ram(self) -> int:
-        return self.weights + self.kv + self.compute + self.base
+        return self.weights + self.repacked + self.kv + self.compute + self.base
 
     @property
     def vram(self) -> int:

@@ -23,7 +23,7 @@ _MAX_PAIRS = 10_000
 _MAX_TENSORS = 20_000
 _MAX_SKIPPED = 1_000_000
 """Strings in long arrays, all together: what can be passed over in a tenth of a second."""
-_MAX_KEPT = 64
+_MAX_KEPT = 512
 _MAX_DIMENSIONS = 4
 _HEADER_SIZE = 24
 
@@ -48,6 +48,10 @@ class Tensor:
         return prod(self.shape)
 
     @property
+    def quantization(self) -> str:
+        return TENSOR_TYPES[self.type][0]
+
+    @property
     def size_bytes(self) -> int:
         _, block, block_bytes = TENSOR_TYPES[self.type]
         return self.elements // block * block_bytes
@@ -55,7 +59,7 @@ class Tensor:
 
 @dataclass(frozen=True)
 class GgufHeader:
-    """`metadata` leaves out arrays of more than 64 items."""
+    """`metadata` leaves out arrays of more than 512 items."""
 
     metadata: dict[str, Scalar | tuple[Scalar, ...]]
     tensors: tuple[Tensor, ...]
@@ -77,7 +81,7 @@ class GgufHeader:
         named = FILE_TYPES.get(self.number("general.file_type", -1))
         sizes: Counter[str] = Counter()
         for tensor in self.tensors:
-            sizes[TENSOR_TYPES[tensor.type][0]] += tensor.size_bytes
+            sizes[tensor.quantization] += tensor.size_bytes
         return named or (sizes.most_common(1)[0][0] if sizes else None)
 
     @property
