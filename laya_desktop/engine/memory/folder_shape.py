@@ -35,6 +35,7 @@ def read_folder_shape(folder: Path, backend: str) -> ModelShape:
         layers=tuple(_layer(config, index, backend, sizes.get(index, 0)) for index in range(config.layers)),
         embedding=config.number("hidden_size"),
         feed_forward=config.feed_forward,
+        experts_used=config.number("num_experts_per_tok"),
         heads_width=config.number("num_attention_heads") * config.head_length,
         vocabulary=config.number("vocab_size"),
         input_bytes=sizes.get(_BEFORE, 0),

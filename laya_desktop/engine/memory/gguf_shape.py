@@ -87,6 +87,7 @@ def gguf_shape(path: Path, headers: Sequence[GgufHeader]) -> ModelShape:
         layers=tuple(_layer(keys, index, sizes) for index in range(keys.cached_layers)),
         embedding=keys.number("embedding_length"),
         feed_forward=max(map(keys.feed_forward, range(keys.layers))),
+        experts_used=max(map(keys.experts_used, range(keys.layers))),
         heads_width=max(map(keys.heads, range(keys.layers))) * keys.length("key", False),
         vocabulary=tokens.shape[1] if tokens and len(tokens.shape) > 1 else keys.number("vocab_size"),
         input_bytes=sizes.before,
@@ -168,9 +169,13 @@ class _Keys:
         return self.number(f"attention.{what}_length_swa", full) if window else full
 
     def feed_forward(self, index: int) -> int:
-        experts = self.each("expert_used_count", index) * self.each("expert_feed_forward_length", index)
+        plain = self.each("feed_forward_length", index)
+        expert = self.each("expert_feed_forward_length", index, plain)
         shared = self.number("expert_shared_feed_forward_length")
-        return max(self.each("feed_forward_length", index), experts + shared)
+        return max(plain, self.experts_used(index) * expert + shared)
+
+    def experts_used(self, index: int) -> int:
+        return self.each("expert_used_count", index)
 
     def window(self, index: int) -> int:
         """How far back a layer looks; 0 if at everything."""

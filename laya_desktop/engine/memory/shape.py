@@ -38,9 +38,9 @@ class ModelShape:
 
     `input_bytes` are the weights before the layers (the table of tokens), `output_bytes` those behind them;
     with `tied_output` the table of tokens serves as output too. `output_repacked` is as in a layer.
-    `feed_forward` is the widest inner layer that one token passes, all its experts together; `heads_width`
-    all query heads together. `element_bytes` is one value of an unquantised KV cache. `exact` is False where
-    the metadata does not say enough.
+    `feed_forward` is the widest inner layer that one token passes, all the `experts_used` together;
+    `heads_width` all query heads together. `element_bytes` is one value of an unquantised KV cache. `exact`
+    is False where the metadata does not say enough.
     """
 
     backend: str
@@ -54,6 +54,7 @@ class ModelShape:
     output_bytes: int
     tied_output: bool
     file_bytes: int
+    experts_used: int = 0
     output_repacked: int = 0
     trained_context: int | None = None
     element_bytes: int = 2
