@@ -54,6 +54,11 @@ class Paths:
         """Measured speeds of the models."""
         return self.data / "history.json"
 
+    @property
+    def memory(self) -> Path:
+        """What the models' workers were measured to need."""
+        return self.data / "memory.json"
+
     def create(self) -> "Paths":
         """Make the folders. Raises OSError where that is not allowed."""
         for folder in (self.config, self.data, self.models, self.cache, self.logs):
